@@ -1,17 +1,17 @@
 //! What a run is made of.
 
+mod configs;
+mod connecting;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{
-    AddressValidation, CidGenerator, ConfigError, ResetKey, RetryPolicy, SessionStore, Side, TransportConfig,
-    Version,
-};
+use fulmar_proto::{CidGenerator, ConfigError, RetryPolicy, Side, TransportConfig, Version};
 use fulmar_sim::{LinkConfig, NatConfig};
 
-use crate::capture::Secrets;
+pub use self::connecting::{Close, Connecting};
 use crate::{Failure, RunReport, Simulation, Workload};
 
 /// A client and a server, the link between them, and what they do. The seed decides everything that is left to
@@ -102,36 +102,6 @@ pub enum Shift {
     Leap,
 }
 
-/// A connection that the client makes.
-#[derive(Debug, Clone)]
-pub struct Connecting {
-    /// When, after the beginning of the run.
-    pub start: Duration,
-    /// Whether it also waits until the connection before it has ended at the client.
-    pub after_previous: bool,
-    /// The client's configuration for it; `None` for that of the [`Lab`].
-    pub transport: Option<Arc<TransportConfig>>,
-    /// What the client does with it.
-    pub workload: Workload,
-    /// How it ends.
-    pub close: Close,
-    /// The number of the path that it begins on.
-    pub path: usize,
-}
-
-/// How a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Close {
-    /// This side closes it when both sides have done their workload, and no stream is left.
-    WhenDone(Side),
-    /// This side closes it so long after the client's handshake was complete, whatever is under way.
-    After(Side, Duration),
-    /// This side closes it when both are done, but at the latest so long after the client's handshake was complete.
-    AtLatest(Side, Duration),
-    /// Nobody closes it.
-    Never,
-}
-
 /// When a run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -145,50 +115,6 @@ impl Default for Limits {
     /// An hour of virtual time, or ten million steps.
     fn default() -> Self {
         Self { time: Duration::from_secs(3_600), steps: 10_000_000 }
-    }
-}
-
-impl Connecting {
-    /// A connection from the beginning of the run on, closed by the client when both sides are done.
-    pub fn new(workload: Workload) -> Self {
-        Self {
-            start: Duration::ZERO,
-            after_previous: false,
-            transport: None,
-            workload,
-            close: Close::WhenDone(Side::Client),
-            path: 0,
-        }
-    }
-
-    /// Ends in another way.
-    #[must_use]
-    pub fn close(self, close: Close) -> Self {
-        Self { close, ..self }
-    }
-
-    /// Begins on another path than the first.
-    #[must_use]
-    pub fn path(self, path: usize) -> Self {
-        Self { path, ..self }
-    }
-
-    /// Starts later.
-    #[must_use]
-    pub fn start(self, start: Duration) -> Self {
-        Self { start, ..self }
-    }
-
-    /// Starts when the connection before it has ended at the client, and not before its start.
-    #[must_use]
-    pub fn after_previous(self) -> Self {
-        Self { after_previous: true, ..self }
-    }
-
-    /// Uses a configuration of its own at the client.
-    #[must_use]
-    pub fn transport(self, transport: Arc<TransportConfig>) -> Self {
-        Self { transport: Some(transport), ..self }
     }
 }
 
@@ -396,64 +322,4 @@ impl Lab {
             Err(error) => Err(Failure::before_start(seed, error.to_string())),
         }
     }
-
-    /// The secrets of its connections go to `secrets`, if it is given.
-    pub(crate) fn client_config(
-        &self,
-        secrets: Option<Arc<Secrets>>,
-    ) -> Result<fulmar_proto::ClientConfig, ConfigError> {
-        let mut tls = crate::crypto::client_config(&[ALPN]);
-        if let Some(secrets) = secrets {
-            tls.key_log = secrets;
-        }
-        let config =
-            fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))?;
-        if !self.resume && !self.remember_paths {
-            return Ok(config);
-        }
-        Ok(config.with_sessions(SessionStore::new(SERVERS_MAX)).with_early_data(self.early_data))
-    }
-
-    pub(crate) fn server_config(&self) -> Result<fulmar_proto::ServerConfig, ConfigError> {
-        let mut tls = crate::crypto::server_config(&[ALPN]);
-        if self.resume {
-            tls.send_tls13_tickets = TICKETS;
-        }
-        let validation = AddressValidation {
-            retry: self.retry,
-            // Some links of the lab need many probes for a handshake.
-            retry_lifetime: Duration::from_secs(3_600),
-            ..AddressValidation::default()
-        };
-        let config = fulmar_proto::ServerConfig::new(Arc::new(tls))
-            .with_transport(Arc::new(self.server.clone()))?
-            .with_address_validation(validation)?;
-        if !self.resume {
-            return Ok(config);
-        }
-        Ok(config.with_stored_sessions(SESSIONS_MAX).with_early_data(self.early_data))
-    }
-
-    pub(crate) fn endpoint_config(&self, side: Side) -> fulmar_proto::EndpointConfig {
-        let key = ResetKey::new(&[u8::from(side.is_server()); 32]);
-        let mut config = fulmar_proto::EndpointConfig::new(key);
-        if let Some(generator) = &self.cids[usize::from(side.is_server())] {
-            config.cid_generator = generator.clone();
-        }
-        if side.is_client() {
-            config.versions = self.client_versions.clone();
-            config.initial_version = self.initial_version;
-        } else if let Some(versions) = &self.server_versions {
-            config.versions = versions.clone();
-        }
-        config
-    }
 }
-
-/// Servers that a client remembers, sessions that a server keeps, and that it gives to each connection.
-const SERVERS_MAX: usize = 4;
-const SESSIONS_MAX: usize = 256;
-const TICKETS: usize = 2;
-
-/// The application protocol of the lab.
-const ALPN: &[u8] = b"lab";

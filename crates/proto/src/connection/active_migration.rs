@@ -8,7 +8,7 @@ use fulmar_wire::PathId;
 use thiserror::Error;
 
 use super::Connection;
-use super::migration::leads_to_loopback;
+use super::off_path_arrival::leads_to_loopback;
 use crate::datagram::FourTuple;
 use crate::path::{AntiAmplification, MigrationCause, Pending};
 

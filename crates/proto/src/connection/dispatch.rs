@@ -13,7 +13,7 @@ use fulmar_wire::{
 use super::Connection;
 use super::delivery::Owners;
 use super::handshake::Progress;
-use super::migration::OffPathArrival;
+use super::off_path_arrival::OffPathArrival;
 use super::outbox::Outbox;
 use super::recovery::Recovery;
 use super::telemetry::Telemetry;

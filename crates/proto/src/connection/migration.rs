@@ -2,90 +2,26 @@
 //!
 //! The tuples themselves are kept by [`Path`]; here it is decided what becomes of them.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{PathId, Side, TransportErrorCode, VarInt};
+use fulmar_wire::{PathId, TransportErrorCode, VarInt};
 
 use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
-use super::handshake::HandshakeState;
+use super::off_path_arrival::OffPathArrival;
 use super::recovery::Recovery;
-use crate::config::TransportConfig;
-use crate::datagram::{Datagram, FourTuple};
+use crate::datagram::FourTuple;
 use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AntiAmplification, MigrationCause, Path, Pending, Tuple, Validation};
+use crate::path::{AntiAmplification, MigrationCause, Pending, Tuple};
 use crate::rtt::Rtt;
-use crate::space::probe_interval_max;
-
-/// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
-const PATIENCE_PTOS: u32 = 3;
-
-/// The probe timeout of a path of which nothing is known, with kInitialRtt (RFC 9002 §6.2.2) and half of it as variance. A new
-/// tuple has as long as RFC 9000 §8.2.4 recommends, however short the guess is with which this end repeats its first packets.
-const UNKNOWN_PTO: Duration = Duration::from_millis(999);
 
 /// Round-trip times are not assumed to be shorter, because timers are not finer.
 const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
-
-/// The patience doubles so many times at most.
-const PATIENCE_EXPONENT_MAX: u32 = 12;
-
-/// Where a datagram came from that did not take the tuple in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OffPathArrival {
-    addrs: FourTuple,
-    /// What the address sent before it was known.
-    received: u64,
-}
-
-impl OffPathArrival {
-    /// The addresses that the datagram took.
-    pub(super) fn addrs(&self) -> FourTuple {
-        self.addrs
-    }
-
-    /// What the address has sent so far.
-    pub(super) fn received(&self) -> u64 {
-        self.received
-    }
-
-    /// Decides about a datagram that may open a path beside those of a peer at `known`; `None` if it is to be dropped.
-    pub(super) fn on_new_path(datagram: &Datagram, known: SocketAddr) -> Option<Self> {
-        let new = Self { addrs: datagram.addrs, received: datagram.payload.len() as u64 };
-        (!leads_to_loopback(known, datagram.addrs.remote)).then_some(new)
-    }
-
-    /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
-    pub(super) fn of(
-        datagram: &Datagram,
-        path: &mut Path,
-        side: Side,
-        handshake: &HandshakeState,
-    ) -> Option<Self> {
-        // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
-        // from addresses only that its server has named.
-        let remote = datagram.addrs.remote;
-        if !handshake.is_confirmed() || !(side.is_server() || path.is_known_remote(remote)) {
-            return None;
-        }
-        if leads_to_loopback(path.tuple.addrs.remote, remote) {
-            return None;
-        }
-        let bytes = datagram.payload.len() as u64;
-        if let Some(index) = path.off_path_at(&datagram.addrs) {
-            let tuple = &mut path.off_path_mut()[index];
-            tuple.amplification.on_received(bytes);
-            return Some(Self { addrs: tuple.addrs, received: 0 });
-        }
-        Some(Self { addrs: datagram.addrs, received: bytes })
-    }
-}
 
 impl Connection {
     /// Adds a tuple to a path; returns where it is among those off the path.
@@ -109,7 +45,7 @@ impl Connection {
         let id = cx.space.path();
         let events = &mut self.outbox.endpoint_events;
         let path = self.paths.get_mut(id)?;
-        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == arrival.addrs) {
+        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == arrival.addrs()) {
             return Some(index);
         }
         // Connection IDs may be retired for it.
@@ -117,10 +53,10 @@ impl Connection {
         let remote_cid = path.remote_cid_for(cx.dst, events)?;
         let tuple = &path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
-        let known = tuple.validated && tuple.addrs.remote == arrival.addrs.remote;
+        let known = tuple.validated && tuple.addrs.remote == arrival.addrs().remote;
         let mut amplification = AntiAmplification::new(known || self.side.is_client());
-        amplification.on_received(arrival.received);
-        let index = self.admit(cx.now, id, arrival.addrs, amplification, remote_cid)?;
+        amplification.on_received(arrival.received());
+        let index = self.admit(cx.now, id, arrival.addrs(), amplification, remote_cid)?;
         let path = self.paths.get_mut(id)?;
         path.off_path_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
@@ -386,63 +322,4 @@ impl Recovery<'_> {
         }
         self.owners.deliver(SpaceId::Data(id), &frames, Fate::Probed);
     }
-}
-
-impl Path {
-    fn is_known_remote(&self, remote: SocketAddr) -> bool {
-        remote == self.first_remote || self.leads_to(remote)
-    }
-
-    /// The path is new: its tuple has to prove itself.
-    pub(super) fn begin_validation(&mut self, now: Instant, config: &TransportConfig) {
-        self.has_challenged = true;
-        self.tuple.validation = Some(self.validation_of(now, &self.tuple, config));
-    }
-
-    /// A validation of a tuple of this path.
-    fn validation_of(&self, now: Instant, tuple: &Tuple, config: &TransportConfig) -> Box<Validation> {
-        self.new_validation(now, &self.tuple.rtt, tuple, config)
-    }
-
-    /// A validation of a tuple, where `known` is what is known of the tuple in use.
-    ///
-    /// RFC 9000 §8.2.1 wants challenges no more often than a handshake would send its first packet. The second one
-    /// leaves when the answer to the first is late: a challenge that meets the full queue of the old address is lost
-    /// easily, and the connection waits for nothing else.
-    ///
-    /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
-    /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
-    /// before the answer comes, and add to the queue for ever. A new path beside others holds nothing up: it is given as long as
-    /// a handshake over it would be.
-    fn new_validation(
-        &self,
-        now: Instant,
-        known: &Rtt,
-        tuple: &Tuple,
-        config: &TransportConfig,
-    ) -> Box<Validation> {
-        let pto = known.pto_base().max(tuple.rtt.pto_base());
-        let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
-        let mut patience = pto.max(UNKNOWN_PTO).saturating_mul(PATIENCE_PTOS * backoff);
-        if self.id != PathId::ZERO && self.is_unproven {
-            patience = patience.max(config.handshake_timeout);
-        }
-        let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
-        let interval_max = probe_interval_max(config.handshake_timeout, pto);
-        Box::new(Validation::new(now, interval, interval_max, patience))
-    }
-
-    /// When a validation needs attention.
-    pub(super) fn validation_deadline(&self) -> Option<Instant> {
-        let active = self.tuple.validation.as_ref();
-        let off_path = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
-        active.into_iter().chain(off_path).map(|validation| validation.next_timeout()).min()
-    }
-}
-
-/// Whether a connection over a network would go on with this host itself, which is how a peer may try to have requests sent to
-/// services that trust their own host (RFC 9000 §21.5.6).
-pub(super) fn leads_to_loopback(from: SocketAddr, to: SocketAddr) -> bool {
-    let is_loopback = |addr: SocketAddr| addr.ip().to_canonical().is_loopback();
-    is_loopback(to) && !is_loopback(from)
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::Connection;
 use super::delivery::Fate;
-use super::migration::OffPathArrival;
+use super::off_path_arrival::OffPathArrival;
 use super::recovery::{Recovery, pto_base_max};
 use crate::datagram::FourTuple;
 use crate::error::TransportError;

@@ -10,7 +10,7 @@ use super::Connection;
 use super::dispatch::{FrameContext, Origin};
 use super::handshake::{is_zero_rtt, kind_of};
 use super::lifecycle::State;
-use super::migration::OffPathArrival;
+use super::off_path_arrival::OffPathArrival;
 use super::opening::{Discard, OpenedPacket, open};
 use super::recovery::pto_base;
 use super::telemetry::kind_for_log;

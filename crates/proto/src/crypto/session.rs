@@ -1,5 +1,7 @@
 //! The TLS handshake: bytes in, bytes and keys out (RFC 9001 §4).
 
+mod tls;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,8 +10,8 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic;
 
+use self::tls::{Finished, Running, Tls};
 use super::aead::{AeadBackend, CipherSuite};
-use super::hkdf::Secret;
 use super::key_phase::OneRttKeys;
 use super::keys::{DirectionKeys, Keys, SecretPair};
 use super::secret_capture::SecretCapture;
@@ -50,66 +52,6 @@ pub(crate) struct Session {
     read_level: Level,
     write_level: Level,
     error: Option<Box<TlsError>>,
-}
-
-/// TLS, or what is left of it.
-enum Tls {
-    Running(Box<Running>),
-    /// On a server that has said all it has to say. What a client could still say is nothing, so only what was agreed is kept.
-    Finished(Box<Finished>),
-    /// The connection ended before anything was agreed.
-    Over,
-}
-
-struct Running {
-    tls: quic::Connection,
-    capture: Arc<SecretCapture>,
-}
-
-/// What was agreed.
-struct Finished {
-    alpn: Option<Box<[u8]>>,
-    server_name: Option<Box<str>>,
-    certificates: Option<Vec<CertificateDer<'static>>>,
-    suite: CipherSuite,
-    key_exchange: Option<rustls::NamedGroup>,
-    is_resumed: bool,
-    exporter: Secret,
-}
-
-impl Finished {
-    /// What `running` has agreed, once it is complete.
-    fn of(running: &Running) -> Option<Self> {
-        let Running { tls, capture } = running;
-        let server_name = match tls {
-            quic::Connection::Client(_) => None,
-            quic::Connection::Server(tls) => tls.server_name().map(Box::from),
-        };
-        let suite = running.suite()?;
-        Some(Self {
-            alpn: tls.alpn_protocol().map(Box::from),
-            server_name,
-            certificates: tls.peer_certificates().map(<[_]>::to_vec),
-            suite,
-            key_exchange: running.key_exchange(),
-            is_resumed: running.is_resumed(),
-            exporter: capture.take_exporter(suite)?,
-        })
-    }
-}
-
-impl Running {
-    fn suite(&self) -> Option<CipherSuite> {
-        CipherSuite::from_rustls(self.tls.negotiated_cipher_suite()?.suite())
-    }
-
-    fn key_exchange(&self) -> Option<rustls::NamedGroup> {
-        self.tls.negotiated_key_exchange_group().map(|group| group.name())
-    }
-
-    fn is_resumed(&self) -> bool {
-        self.tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
-    }
 }
 
 /// rustls would only choose the labels of keys by the version, and those keys are not used.

@@ -5,14 +5,15 @@
 //! (`TransportConfig::log_entries` is 0) each place that would log something costs one comparison.
 
 mod event;
+mod frame_event;
 mod parameters;
 mod words;
 
 use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, Frame, PacketKind};
 
-pub(crate) use self::event::octets;
 pub use self::event::{ACK_RANGES_MAX, FecEvent, LogEntry, LogEvent, RepairOutcome};
+pub(crate) use self::frame_event::octets;
 pub use self::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
     PacketDropReason, TEXT_MAX, TextKind,

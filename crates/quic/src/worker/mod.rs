@@ -14,6 +14,8 @@ mod receiving;
 mod refusals;
 mod remembered;
 mod retired;
+mod sending;
+mod settling;
 mod timers;
 mod unmatched;
 
@@ -27,13 +29,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{
-    ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Side, SocketId, Transmit, TransmitBatch,
-};
-use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, SocketId, TransmitBatch};
+use fulmar_udp::{RecvBatch, UdpSocket};
 
 use crate::clock;
-use crate::log::LogBatch;
 use crate::shared::{Inner, Sockets, State, WorkerShared};
 use crate::sync::lock;
 
@@ -42,15 +41,12 @@ use conversation::Conversation;
 use refusals::Refusals;
 use remembered::Remembered;
 use retired::RetiredSockets;
+use sending::Pending;
 use timers::{Alarm, Timers};
 use unmatched::UnmatchedDatagrams;
 
-/// Batches that one connection sends before it is the turn of the next.
-const BATCHES_PER_CONNECTION: usize = 8;
 /// How long a full socket is left alone that cannot tell when it has room again: see [`UdpSocket::has_failed`].
 const SEND_PAUSE: Duration = Duration::from_millis(1);
-/// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
-const BATCHES_PER_TURN: usize = 32;
 
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
@@ -91,11 +87,6 @@ pub(crate) struct Worker {
     busy_poll: BusyPoll,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
     wakers: Vec<Waker>,
-}
-
-struct Pending {
-    transmit: Transmit,
-    sent: usize,
 }
 
 impl Worker {
@@ -195,180 +186,6 @@ impl Worker {
         }
         drop(state);
         self.wakers.drain(..).for_each(Waker::wake);
-    }
-
-    /// Sends for the queued connections, each a bounded amount in turn, until nothing is left or the socket is full.
-    fn serve(&mut self) {
-        let mut batches = 0;
-        // A connection that has more to send goes to the end of the queue, for the next turn.
-        for _ in 0..self.queue.len() {
-            if self.pending.is_some() || batches >= BATCHES_PER_TURN {
-                return;
-            }
-            let Some(connection) = self.queue.pop_front() else { return };
-            batches += self.serve_one(connection);
-        }
-    }
-
-    /// Sends for one connection. Returns the number of batches.
-    fn serve_one(&mut self, connection: Arc<Inner>) -> usize {
-        for batches in 0..BATCHES_PER_CONNECTION {
-            let mut state = connection.lock();
-            let now = state.advance(clock::now());
-            state.manage_paths(now);
-            let Some(transmit) = state.proto.poll_transmit(now, &mut self.batch) else {
-                state.queued = false;
-                self.settle(&connection, state);
-                return batches;
-            };
-            state.on_traffic();
-            drop(state);
-            if !self.send(transmit) {
-                // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
-                // can use it.
-                self.settle(&connection, connection.lock());
-                self.queue.push_back(connection);
-                return batches + 1;
-            }
-        }
-        self.settle(&connection, connection.lock());
-        self.queue.push_back(connection);
-        BATCHES_PER_CONNECTION
-    }
-
-    /// Takes the events of a connection after it has sent, and sets its timer.
-    fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
-        connection.collect_events(&mut state, &mut self.wakers);
-        connection.leave_if_over(&mut state);
-        while let Some(event) = state.proto.poll_endpoint_event() {
-            state.is_drained |= event.is_drained();
-            self.endpoint_events.push((connection.handle(), event));
-        }
-        self.keep_path(&mut state);
-        let is_over = state.error.is_some() && !state.is_drained;
-        let has_ended = is_over && !mem::replace(&mut state.is_remembered, true);
-        let surplus =
-            if has_ended { self.remembered.add(connection.handle(), connection.id()) } else { None };
-        let batch = self.shared.common.logging.as_ref().and_then(|logging| {
-            let State { proto, application_log, error, is_drained, .. } = &mut *state;
-            let application = application_log.as_deref_mut();
-            logging.collect(proto, application, connection.id(), *is_drained, error.as_ref())
-        });
-        if state.is_drained {
-            connection.life.forgotten(&state.proto);
-            connection.notify(|changed| &changed.closed);
-            if let Some(armed) = state.timer.take() {
-                self.timers.disarm(connection, armed);
-            }
-        } else {
-            let deadline = state.next_call();
-            self.timers.arm(connection, &mut state.timer, deadline);
-            if state.awaits_manager() && !mem::replace(&mut state.queued, true) {
-                self.queue.push_back(connection.clone());
-            }
-        }
-        drop(state);
-        self.hand_over(batch);
-        self.wakers.drain(..).for_each(Waker::wake);
-        if let Some((handle, id)) = surplus {
-            self.forget(handle, id);
-        }
-    }
-
-    /// Forgets a connection that is over, if it is still remembered.
-    fn forget(&mut self, handle: ConnectionHandle, id: u64) {
-        let connection = lock(&self.shared.core).connection(handle);
-        // A handle is used again.
-        let Some(connection) = connection.filter(|connection| connection.id() == id) else { return };
-        let mut state = connection.lock();
-        let now = state.advance(clock::now());
-        state.proto.forget(now);
-        self.after_change(&connection, state);
-    }
-
-    /// Keeps what a connection of a server has learned of its path, when it is over: the client may well come again.
-    fn keep_path(&self, state: &mut State) {
-        let is_over = state.error.is_some() && state.proto.side() == Side::Server;
-        if !is_over || mem::replace(&mut state.is_path_kept, true) {
-            return;
-        }
-        if let Some(path) = state.proto.congestion_parameters() {
-            self.shared.common.known_paths.keep(clock::now(), path);
-        }
-    }
-
-    /// Hands entries of a log to the sink, without any lock.
-    fn hand_over(&self, batch: Option<LogBatch>) {
-        if let (Some(logging), Some(batch)) = (&self.shared.common.logging, batch) {
-            logging.hand_over(batch);
-        }
-    }
-
-    /// Sends the batch. Returns false if the socket is full; the batch then waits.
-    fn send(&mut self, transmit: Transmit) -> bool {
-        self.conversation.on_sent(transmit.segment_size.is_none());
-        self.busy_poll.on_sent(transmit.len);
-        self.pending = Some(Pending { transmit, sent: 0 });
-        self.flush()
-    }
-
-    /// Sends what waits. Returns whether nothing waits any more.
-    fn flush(&mut self) -> bool {
-        let Some(pending) = &mut self.pending else { return true };
-        let id = pending.transmit.addrs.socket;
-        let Some(socket) = socket_of(&self.socket, &self.more_sockets, id) else {
-            // It was removed: what leaves there is lost, as on a link that is gone.
-            self.pending = None;
-            return true;
-        };
-        match send(socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
-            SendOutcome::Done => {
-                self.pending = None;
-                true
-            }
-            SendOutcome::Blocked { sent } => {
-                pending.sent += sent;
-                false
-            }
-        }
-    }
-
-    /// Sends the answers that handles have given to attempts. If the socket is full they are lost: the peers will ask again.
-    fn send_replies(&mut self) {
-        let replies = lock(&self.shared.replies).take();
-        for reply in replies {
-            self.send_reply(&reply.transmit, &reply.contents);
-        }
-    }
-
-    fn send_reply(&self, transmit: &Transmit, contents: &[u8]) {
-        if let Some(socket) = socket_of(&self.socket, &self.more_sockets, transmit.addrs.socket) {
-            let _ = send(socket, transmit, contents);
-        }
-    }
-
-    fn forward_endpoint_events(&mut self) {
-        if self.endpoint_events.is_empty() {
-            return;
-        }
-        let mut core = lock(&self.shared.core);
-        for (handle, event) in self.endpoint_events.drain(..) {
-            core.handle_event(handle, event);
-        }
-        self.closing_until = core.endpoint.poll_timeout();
-        self.shared.notify_if_idle(&core);
-    }
-
-    /// Lets the core's endpoint forget connections that were left to it. Somebody may wait for the last one.
-    fn forget_closed(&mut self, now: Instant) {
-        if self.closing_until.is_none_or(|until| until > now) {
-            return;
-        }
-        let mut core = lock(&self.shared.core);
-        let now = core.advance(now);
-        core.endpoint.handle_timeout(now);
-        self.closing_until = core.endpoint.poll_timeout();
-        self.shared.notify_if_idle(&core);
     }
 
     /// Decides when the next turn is. Returns whether it is at once.
@@ -477,15 +294,4 @@ fn socket_of<'a>(first: &'a Arc<UdpSocket>, more: &'a Sockets, id: SocketId) -> 
         return Some(first);
     }
     more.iter().find(|(known, _)| *known == id).map(|(_, socket)| socket)
-}
-
-/// Sends `contents`, a batch or the rest of one, as `transmit` says.
-fn send(socket: &UdpSocket, transmit: &Transmit, contents: &[u8]) -> SendOutcome {
-    socket.try_send(&fulmar_udp::Transmit {
-        destination: transmit.addrs.remote,
-        source: transmit.addrs.local_ip,
-        ecn: transmit.ecn.bits(),
-        contents,
-        segment_size: transmit.segment_size,
-    })
 }
