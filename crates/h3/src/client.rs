@@ -8,6 +8,7 @@ mod dns;
 mod info;
 mod origin;
 mod quic;
+mod race;
 mod service;
 mod tcp;
 

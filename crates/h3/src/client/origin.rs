@@ -8,14 +8,13 @@ use fulmar::Instant;
 use http::header::ALT_SVC;
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinHandle;
 
-use super::alt_svc::{AltSvc, Alternative, Known};
+use super::alt_svc::{AltSvc, Known};
 use super::connection::ClientConnection;
-use super::dns::{HttpsRecords, find, resolve};
+use super::dns::{HttpsRecords, find};
 use super::info::ConnectionInfo;
 use super::quic::Quic;
-use super::service::Found;
+use super::race::{Attempt, Race, Winner};
 use super::tcp::{Pool, Tcp, TcpConnection};
 use crate::error::Error;
 use crate::shared::now;
@@ -36,21 +35,22 @@ pub(super) const TCP_REQUESTS_MAX: usize = 100;
 pub(super) struct Origin {
     pub(super) host: String,
     pub(super) port: u16,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     alternatives: StdMutex<Known>,
     tcp_requests: Arc<Semaphore>,
 }
 
+/// What is known of it while requests go there.
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     http3: Option<ClientConnection>,
     tcp: Pool,
     /// Where QUIC has reached it, and which alternative service that is.
     last: Option<(SocketAddr, Option<HeaderValue>)>,
     /// Whether QUIC is tried beside requests over TCP.
-    is_quic_tried: bool,
+    pub(super) is_quic_tried: bool,
     /// How often the server has named new places. Attempts that began before say nothing of them.
-    generation: u64,
+    pub(super) generation: u64,
     broken: Option<Broken>,
 }
 
@@ -120,7 +120,7 @@ impl Origin {
         connection: TcpConnection,
     ) -> Result<Route, Error> {
         if !state.is_quic_tried && !state.is_broken() {
-            self.try_quic_aside(&mut state, transports, spawn_quic(self, transports, Vec::new()));
+            Attempt::begin(self, transports, Vec::new()).go_on_aside(self, &mut state, transports);
         }
         drop(state);
         let info = info(connection.remote, true);
@@ -152,7 +152,7 @@ impl Origin {
             let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
             return Ok(Route::Http3(http3, info));
         }
-        let winner = self.race(state, transports, found).await?;
+        let winner = Race::new(self, state, transports).run(found).await?;
         Ok(match winner {
             Winner::Quic(http3) => {
                 state.on_http3(http3.clone());
@@ -168,108 +168,6 @@ impl Origin {
                 Route::Tcp(connection, self.permit().await?, info)
             }
         })
-    }
-
-    /// Lets QUIC and TCP race, QUIC with a head start unless it has failed before.
-    async fn race(
-        self: &Arc<Self>,
-        state: &mut State,
-        transports: &Transports,
-        found: Found,
-    ) -> Result<Winner, Error> {
-        let Some(tcp) = &transports.tcp else {
-            // It is asked for nothing else, so it is tried whatever DNS says.
-            return connect_quic(self, transports, found.quic_at_last()).await.map(Winner::Quic);
-        };
-        // Where DNS says that there is no HTTP/3, a field of a response may still say that there is.
-        let speaks_http3 = !found.quic.is_empty() || !self.alternatives().at(now()).is_empty();
-        let mut quic_error = None;
-        let mut quic = None;
-        if speaks_http3 && !state.is_broken() && !state.is_quic_tried {
-            let mut attempt = spawn_quic(self, transports, found.quic.clone());
-            match tokio::time::timeout(HEAD_START, &mut attempt.0).await {
-                Ok(Ok(Ok(http3))) => return Ok(Winner::Quic(http3)),
-                Ok(Ok(Err(error))) => {
-                    state.on_failure();
-                    log_failure(&self.host, &error);
-                    quic_error = Some(error);
-                }
-                Ok(Err(_)) => {}
-                Err(_) => quic = Some(attempt),
-            }
-        }
-        let mut over_tcp = std::pin::pin!(tcp.connect(&self.host, &found.tcp));
-        let tcp_error = loop {
-            tokio::select! {
-                connected = wait(&mut quic), if quic.is_some() => {
-                    quic = None;
-                    match connected {
-                        Ok(http3) => return Ok(Winner::Quic(http3)),
-                        Err(error) => {
-                            state.on_failure();
-                            log_failure(&self.host, &error);
-                            quic_error = Some(error);
-                        }
-                    }
-                }
-                connected = &mut over_tcp => match connected {
-                    Ok(connection) => {
-                        // It goes on, for later requests.
-                        if let Some(attempt) = quic {
-                            tracing::info!(host = self.host, "TCP was faster than QUIC, which is still tried");
-                            self.try_quic_aside(state, transports, attempt);
-                        }
-                        return Ok(Winner::Tcp(connection));
-                    }
-                    Err(error) => break error,
-                }
-            }
-        };
-        let quic_error = match (quic_error, quic) {
-            (Some(error), _) => error,
-            (None, mut attempt @ Some(_)) => match wait(&mut attempt).await {
-                Ok(http3) => return Ok(Winner::Quic(http3)),
-                Err(error) => error,
-            },
-            // It was thought to be of no use.
-            (None, None) => match connect_quic(self, transports, found.quic_at_last()).await {
-                Ok(http3) => return Ok(Winner::Quic(http3)),
-                Err(error) => error,
-            },
-        };
-        state.on_failure();
-        Err(Error::Unreachable { quic: Box::new(quic_error), tcp: Box::new(tcp_error) })
-    }
-
-    /// Lets an attempt go on beside requests over TCP. What comes of it is remembered.
-    fn try_quic_aside(self: &Arc<Self>, state: &mut State, transports: &Transports, mut attempt: Attempt) {
-        state.is_quic_tried = true;
-        let generation = state.generation;
-        let origin = Arc::clone(self);
-        let closed = transports.quic.closing.closed();
-        tokio::spawn(async move {
-            let connected = tokio::select! {
-                connected = &mut attempt.0 => connected,
-                () = closed => return,
-            };
-            let mut state = origin.state.lock().await;
-            let is_current = state.generation == generation;
-            if is_current {
-                state.is_quic_tried = false;
-            }
-            match connected {
-                Ok(Ok(http3)) => {
-                    state.on_http3(http3);
-                }
-                result if is_current => {
-                    state.on_failure();
-                    if let Ok(Err(error)) = result {
-                        log_failure(&origin.host, &error);
-                    }
-                }
-                _ => {}
-            }
-        });
     }
 
     /// A connection on which early data can be sent, if one is possible.
@@ -328,7 +226,7 @@ impl Origin {
         Arc::clone(&self.tcp_requests).acquire_owned().await.map_err(Error::tcp)
     }
 
-    fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
+    pub(super) fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
         self.alternatives.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -336,70 +234,6 @@ impl Origin {
 /// Whether a connection that carries early data proves in time to reach the server.
 pub(super) async fn has_arrived(early: &ClientConnection) -> bool {
     matches!(tokio::time::timeout(HEAD_START, early.quic().connected()).await, Ok(Ok(())))
-}
-
-enum Winner {
-    Quic(ClientConnection),
-    Tcp(TcpConnection),
-}
-
-/// An attempt that ends when it is dropped.
-struct Attempt(JoinHandle<Result<ClientConnection, Error>>);
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-async fn wait(attempt: &mut Option<Attempt>) -> Result<ClientConnection, Error> {
-    match attempt {
-        Some(attempt) => (&mut attempt.0).await.unwrap_or_else(|gone| Err(Error::Setup(gone.into()))),
-        None => std::future::pending().await,
-    }
-}
-
-/// Tells why requests go over TCP.
-fn log_failure(host: &str, error: &Error) {
-    tracing::info!(host, "QUIC does not reach the server: {error}");
-}
-
-/// Begins to connect by QUIC.
-fn spawn_quic(origin: &Arc<Origin>, transports: &Transports, addresses: Vec<SocketAddr>) -> Attempt {
-    let (origin, transports) = (Arc::clone(origin), transports.clone());
-    Attempt(tokio::spawn(async move { connect_quic(&origin, &transports, &addresses).await }))
-}
-
-/// Connects by QUIC to the places that the server has named, one after the other, and then to the server itself. It has to prove its
-/// own name everywhere (RFC 7838 §2.1).
-async fn connect_quic(
-    origin: &Origin,
-    transports: &Transports,
-    addresses: &[SocketAddr],
-) -> Result<ClientConnection, Error> {
-    let known = origin.alternatives().at(now());
-    for place in known {
-        let host = if place.host.is_empty() { &origin.host } else { &place.host };
-        let Ok(found) = resolve(host, place.port).await else { continue };
-        match transports.quic.connect(&origin.host, &found).await {
-            Ok(http3) => return Ok(http3.at_alternative(alt_used(host, &place))),
-            Err(error) => {
-                tracing::debug!(%error, host, port = place.port, "an alternative service is not there")
-            }
-        }
-    }
-    if addresses.is_empty() {
-        let found = find(transports.records.as_ref(), &origin.host, origin.port).await?;
-        return transports.quic.connect(&origin.host, &found.quic).await;
-    }
-    transports.quic.connect(&origin.host, addresses).await
-}
-
-/// An alternative service as a request names it, with its port where that is not the one of the scheme (RFC 7838 §5).
-fn alt_used(host: &str, place: &Alternative) -> Option<HeaderValue> {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let text = if place.port == 443 { host } else { format!("{host}:{}", place.port) };
-    HeaderValue::from_str(&text).ok()
 }
 
 /// What several fields say together (RFC 9110 §5.3).
@@ -430,17 +264,17 @@ impl State {
         self.http3.clone()
     }
 
-    fn on_http3(&mut self, http3: ClientConnection) {
+    pub(super) fn on_http3(&mut self, http3: ClientConnection) {
         self.broken = None;
         self.last = Some((http3.quic().remote_address(), http3.alternative()));
         self.http3 = Some(http3);
     }
 
-    fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.broken.is_some_and(|broken| now() < broken.until)
     }
 
-    fn on_failure(&mut self) {
+    pub(super) fn on_failure(&mut self) {
         let times = self.broken.map_or(0, |broken| broken.times);
         let pause = BROKEN_FIRST.saturating_mul(1 << times.min(16)).min(BROKEN_MAX);
         self.broken = Some(Broken { until: now() + pause, times: times + 1 });
