@@ -98,7 +98,9 @@ fn check_name(host: &str) -> Result<String, String> {
         return Err(format!("`{host}` is no host name (write others than ASCII as punycode)"));
     }
     // What ends in a number is an address or nothing (RFC 3986 §7.4 warns of the old forms with fewer parts).
-    let last = host.rsplit('.').next().unwrap_or(host);
+    // A dot at the end says that a name is complete (RFC 3986 §3.2.2).
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let last = name.rsplit('.').next().unwrap_or(name);
     if last.bytes().all(|byte| byte.is_ascii_digit()) && host.parse::<Ipv4Addr>().is_err() {
         return Err(format!("`{host}` is no IPv4 address"));
     }

@@ -1,6 +1,6 @@
 //! Files that do not stand under their name before they are complete; and devices and pipes, which are written to as they are.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,10 @@ impl PartFile {
         let path = with_suffix(&destination, ".part");
         let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let mut file = open.map_err(cannot_write(&destination))?;
+        if let Some(permissions) = permissions_of(&destination) {
+            // A later download has to open it again.
+            file.set_permissions(writable(permissions)).map_err(cannot_write(&destination))?;
+        }
         let len = file.seek(SeekFrom::End(0)).map_err(cannot_write(&destination))?;
         let validator = fs::read_to_string(with_suffix(&destination, VALIDATOR)).ok().filter(|_| len > 0);
         let mut part = Self { file, path: Some(path), destination, committed: false, kept: true, len };
@@ -119,10 +123,8 @@ impl PartFile {
             let path = part_path(&destination, random(attempt));
             match options.open(&path) {
                 Ok(file) => {
-                    if let Ok(replaced) = fs::metadata(&destination)
-                        && replaced.is_file()
-                    {
-                        file.set_permissions(replaced.permissions()).map_err(cannot_write(&destination))?;
+                    if let Some(permissions) = permissions_of(&destination) {
+                        file.set_permissions(permissions).map_err(cannot_write(&destination))?;
                     }
                     let path = Some(path);
                     return Ok(Self { file, path, destination, committed: false, kept: false, len: 0 });
@@ -152,6 +154,9 @@ impl PartFile {
     /// Gives the file its name; a file that has the name is replaced.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
+        if let Some(permissions) = permissions_of(&self.destination).filter(|_| self.kept) {
+            self.file.set_permissions(permissions).map_err(cannot_write(&self.destination))?;
+        }
         fs::rename(path, &self.destination).map_err(cannot_write(&self.destination))?;
         self.committed = true;
         if self.kept {
@@ -163,17 +168,42 @@ impl PartFile {
 
 impl Drop for PartFile {
     fn drop(&mut self) {
+        let Some(path) = self.path.as_ref().filter(|_| !self.committed) else { return };
+        let validator = with_suffix(&self.destination, VALIDATOR);
         // Without a validator nothing could go on there.
-        let stays = self.kept && self.len > 0 && with_suffix(&self.destination, VALIDATOR).exists();
-        if let Some(path) = self.path.as_ref().filter(|_| !self.committed && !stays) {
-            // Nobody is left to be told if this fails, and the name says what the file is.
-            let _ = fs::remove_file(path);
+        if self.kept && self.len > 0 && validator.exists() {
+            return;
+        }
+        // Nobody is left to be told if this fails, and the name says what the file is.
+        let _ = fs::remove_file(path);
+        if self.kept {
+            let _ = fs::remove_file(validator);
         }
     }
 }
 
 /// What is added to the name of a file that is not complete, for what names the version of which it is a part.
 const VALIDATOR: &str = ".part.of";
+
+/// Those of the file that is going to be replaced, if there is one.
+fn permissions_of(destination: &Path) -> Option<Permissions> {
+    fs::metadata(destination).ok().filter(fs::Metadata::is_file).map(|replaced| replaced.permissions())
+}
+
+/// The same, and its owner may write.
+#[cfg(unix)]
+fn writable(mut permissions: Permissions) -> Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    permissions.set_mode(permissions.mode() | 0o200);
+    permissions
+}
+
+/// The same, and its owner may write.
+#[cfg(not(unix))]
+fn writable(mut permissions: Permissions) -> Permissions {
+    permissions.set_readonly(false);
+    permissions
+}
 
 /// Where symbolic links lead, so that they stay. One that leads nowhere is replaced.
 fn behind_links(destination: PathBuf) -> PathBuf {

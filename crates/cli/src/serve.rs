@@ -43,7 +43,7 @@ use crate::metrics;
 use crate::net::{self, CLOSE_DONE, Listen, Transport, Workers};
 use crate::qlog;
 use crate::report::{Listening, Output, counted};
-use crate::signal::{Hangups, Signals};
+use crate::signal::{ServerSignals, Signals};
 use crate::tls::Identity;
 
 use self::access_log::AccessLog;
@@ -111,6 +111,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             let addr = metrics::start(addr, endpoint.clone(), Arc::new(move || figures.text())).await?;
             info!("figures are told at http://{addr}/metrics");
         }
+        let signals = ServerSignals::listen()?;
         output.print(&listening, || listening.text());
         let tcp = match listener {
             Some(listener) => Some((listener, listen.tcp_config()?, listen.workers.clone())),
@@ -125,7 +126,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             figures,
             tcp,
         };
-        serve_until_interrupted(&endpoint, serving, output, || {
+        serve_until_interrupted(&endpoint, serving, signals, output, || {
             if validation.has_changed() {
                 listen.validation = validation.config();
                 listen.sealed_tickets = validation.keys().filter(|_| args.sealed_tickets);
@@ -229,6 +230,7 @@ impl Site {
 pub(crate) async fn serve_until_interrupted(
     endpoint: &Endpoint,
     mut serving: Serving,
+    mut signals: ServerSignals,
     output: Output,
     mut look_again: impl FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -237,9 +239,6 @@ pub(crate) async fn serve_until_interrupted(
         serve_tcp(endpoint, tcp, &site)?;
     }
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let cannot = "cannot wait for signals";
-    let mut signals = Signals::listen().map_err(Failure::io(cannot))?;
-    let mut hangups = Hangups::listen().map_err(Failure::io(cannot))?;
     let mut interval = tokio::time::interval(KEYS_INTERVAL);
     loop {
         tokio::select! {
@@ -248,14 +247,14 @@ pub(crate) async fn serve_until_interrupted(
                 None => break,
             },
             _ = interval.tick() => look_again()?,
-            () = hangups.next() => {
+            () = signals.look_again.next() => {
                 let root = serving.root.clone();
                 tokio::task::spawn_blocking(move || root.look_again());
             }
-            () = signals.next() => break,
+            () = signals.stop.next() => break,
         }
     }
-    stop(endpoint, &site, serving.grace, &mut signals, output).await;
+    stop(endpoint, &site, serving.grace, &mut signals.stop, output).await;
     if let Some(log) = &serving.access_log {
         log.finish();
     }

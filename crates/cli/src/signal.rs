@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::failure::Failure;
+
 /// Interrupts (Ctrl-C) and, on Unix, termination signals. None that comes after [`listen`](Self::listen) is missed.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -69,6 +71,27 @@ impl Hangups {
             return;
         }
         std::future::pending().await
+    }
+}
+
+/// What a server hears: to stop, and to look at its files again.
+#[derive(Debug)]
+pub(crate) struct ServerSignals {
+    pub(crate) stop: Signals,
+    pub(crate) look_again: Hangups,
+}
+
+impl ServerSignals {
+    /// Takes them over from the system. Whoever is told that the server listens may send them at once, so this comes before.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let cannot = "cannot wait for signals";
+        Ok(Self {
+            stop: Signals::listen().map_err(Failure::io(cannot))?,
+            look_again: Hangups::listen().map_err(Failure::io(cannot))?,
+        })
     }
 }
 

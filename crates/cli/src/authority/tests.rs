@@ -6,6 +6,7 @@ fn names_and_addresses_are_hosts() {
         ("localhost:4433", "localhost", 4433),
         ("Example.ORG", "example.org", 443),
         ("192.0.2.1:1", "192.0.2.1", 1),
+        ("localhost.:1", "localhost.", 1),
         ("[::1]:65535", "::1", 65535),
         ("[2001:DB8:0::1]", "2001:db8::1", 443),
     ] {
@@ -41,6 +42,8 @@ fn what_is_no_host_and_port_is_refused() {
         "1.2.3:4",
         "1.2.3.4.5:6",
         "300.1.1.1:2",
+        "300.1.1.1.:2",
+        ".:1",
         "host:1:2",
     ] {
         let error = Authority::parse(text, Some(443)).expect_err(text);

@@ -42,16 +42,16 @@ impl Url {
     }
 
     /// Adds a name to a path that ends with a slash. `-`, which stands for standard input, is none.
-    pub(super) fn name_in_directory(&mut self, name: &str) {
+    pub(super) fn name_in_directory(&mut self, name: &[u8]) {
         let path_len = self.path().len();
-        if !self.path().ends_with('/') || name == "-" {
+        if !self.path().ends_with('/') || name == b"-" {
             return;
         }
         // All that may mean something in a URL means itself in a name (RFC 3986 §2.3).
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
         let name: String = name
-            .bytes()
-            .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .iter()
+            .map(|&byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
             .collect();
         self.target.insert_str(path_len, &name);
     }

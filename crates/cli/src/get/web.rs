@@ -42,6 +42,7 @@ mod exit {
     pub(crate) const REDIRECTS: u8 = 47;
     pub(crate) const BROKEN: u8 = 56;
     pub(crate) const CERTIFICATE: u8 = 60;
+    pub(crate) const SENT_ONCE: u8 = 65;
 }
 
 /// What all transfers have in common.
@@ -104,6 +105,9 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     }
     let items = plan(&args, &place)?;
     let asked = Asked::from_args(&args.http)?;
+    if items.len() > 1 && !asked.is_repeatable() {
+        return Err(Failure::Usage("what is piped in can be sent to one URL only".to_owned()));
+    }
     let bars = Bars::new(output.wants_bars() && !args.quiet);
     let logs = args.qlog.start()?;
     let store = sessions::load(args.session.as_deref())?;
@@ -137,7 +141,7 @@ fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
     let urls = args.urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>();
     let mut urls = urls.map_err(Failure::Usage)?;
     if let Some(name) = args.http.upload_file.as_deref().and_then(Path::file_name) {
-        urls.iter_mut().for_each(|url| url.name_in_directory(&name.to_string_lossy()));
+        urls.iter_mut().for_each(|url| url.name_in_directory(name.as_encoded_bytes()));
     }
     let names = match place {
         Place::Directory(_) if !args.http.head => local_names(&urls)

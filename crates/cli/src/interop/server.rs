@@ -12,6 +12,7 @@ use crate::net::{self, Listen, Transport};
 use crate::qlog;
 use crate::report::Output;
 use crate::serve::{Directory, PROTOCOLS, Serving, serve_until_interrupted};
+use crate::signal::ServerSignals;
 use crate::tls::Identity;
 
 /// The port of the runner's servers.
@@ -48,7 +49,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
         output.print(&listening, || listening.text());
         // The runner stops a server when its test is over, and waits for it.
         let serving = Serving::bare(root);
-        serve_until_interrupted(&endpoint, serving, output, || Ok(())).await
+        serve_until_interrupted(&endpoint, serving, ServerSignals::listen()?, output, || Ok(())).await
     });
     runtime.shutdown_background();
     qlog::finish(logs, output);

@@ -137,7 +137,38 @@ fn a_file_that_is_replaced_leaves_its_permissions() {
     let dir = TestDir::new("part-permissions");
     let destination = dir.path().join("a");
     fs::write(&destination, "old").expect("a file");
-    fs::set_permissions(&destination, fs::Permissions::from_mode(0o600)).expect("set");
+    fs::set_permissions(&destination, Permissions::from_mode(0o600)).expect("set");
     PartFile::create(destination.clone()).expect("a part").commit().expect("committed");
     assert_eq!(fs::metadata(&destination).expect("the file").permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_part_that_may_go_on_later_is_read_by_nobody_else_than_what_it_replaces() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TestDir::new("part-kept-permissions");
+    let destination = dir.path().join("a");
+    let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    for (replaced, while_it_comes) in [(0o600, 0o600), (0o440, 0o640)] {
+        fs::write(&destination, "old").expect("a file");
+        fs::set_permissions(&destination, Permissions::from_mode(replaced)).expect("set");
+        for _ in 0..2 {
+            let (mut part, _) = PartFile::resume(destination.clone()).expect("a part");
+            part.begin_anew(Some("v")).expect("written");
+            part.write(b"one").expect("written");
+            assert_eq!(mode(&dir.path().join("a.part")), while_it_comes);
+        }
+        PartFile::resume(destination.clone()).expect("a part").0.commit().expect("committed");
+        assert_eq!(mode(&destination), replaced);
+        fs::remove_file(&destination).expect("removed");
+    }
+}
+
+#[test]
+fn a_part_of_nothing_leaves_nothing() {
+    let dir = TestDir::new("part-nothing");
+    let (mut part, _) = PartFile::resume(dir.path().join("a")).expect("a part");
+    part.begin_anew(Some("v")).expect("written");
+    drop(part);
+    assert_eq!(dir.names(), Vec::<String>::new());
 }

@@ -87,6 +87,8 @@ impl Tcp {
                         continue;
                     }
                 };
+            // Over QUIC, too, an address of IPv4 is none of IPv6.
+            let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
             let connection = this.clone();
             let task = async move {
                 let open = connection.open.begin();

@@ -202,8 +202,6 @@ fn output_that_is_lost_is_a_failure() {
     stderr.read_line(&mut line).expect("a line");
     assert!(line.starts_with("fulmar: cannot write to standard output"), "{line}");
     assert!(serve.try_wait().expect("its state").is_none(), "it has ended");
-    // It may not have begun to listen to signals.
-    std::thread::sleep(Duration::from_millis(500));
     interrupt(&serve);
     assert_eq!(serve.wait().expect("ended").code(), Some(1));
 }

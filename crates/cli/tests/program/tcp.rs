@@ -100,6 +100,17 @@ fn what_is_no_request_has_a_line_as_well() {
 }
 
 #[test]
+fn a_client_over_ipv4_is_named_as_one() {
+    let fill = |www: &std::path::Path| fs::write(www.join("a"), "text").expect("a file");
+    let mut site = Site::new("tcp-mapped", fill, &["--listen", "[::]:0"]);
+    site.server.address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    let text = answer(&mut connect(&site), b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(text.contains("200 OK"), "{text}");
+    let remote = site.server.next_object()["remote"].as_str().expect("an address").to_owned();
+    assert!(remote.starts_with("127.0.0.1:"), "{remote}");
+}
+
+#[test]
 fn connections_that_say_nothing_do_not_hold_up_the_end() {
     let site = Site::new("tcp-silent", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
     // Before TLS, and behind it.

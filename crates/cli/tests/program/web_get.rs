@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::odd::{Answer, Odd};
 use crate::run::{content, finish, fulmar, hang_up, heeding_hangups, interrupt};
@@ -170,6 +170,22 @@ fn the_head_is_asked_for_again() {
 }
 
 #[test]
+fn a_server_names_the_time_when_it_may_be_asked_again() {
+    let times = AtomicU32::new(0);
+    let odd = Odd::start(move |_| match times.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(5));
+            Answer::whole(&format!("HTTP/1.1 503 Busy\r\nRetry-After: {later}\r\nContent-Length: 0\r\n\r\n"))
+        }
+        _ => Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+    });
+    let out = TestDir::new("web-retry-after");
+    let ended = finish(odd.get(&out, &["--retry", "1"], "/a"));
+    assert!(ended.took > Duration::from_secs(3), "{:?}", ended.took);
+    ended.failed(0, &["503", "attempt 2"]);
+}
+
+#[test]
 fn a_download_goes_on_where_it_was_cut() {
     let scene = Scene::new("web-continue");
     let whole = content(3_000_000, 1);
@@ -212,6 +228,19 @@ fn a_part_stays_when_the_time_is_over() {
     finish(scene.get(&["-C", "-", "-q", "-o", scene.out(), &url])).succeeded();
     assert!(fs::read(scene.out.path().join("large")).expect("the file") == content(3_000_000, 1));
     assert_eq!(scene.out.names(), ["large"]);
+}
+
+#[test]
+fn a_part_that_came_slowly_stays() {
+    let scene = Scene::new("web-slow");
+    let url = scene.url("/large");
+    let arguments = ["-C", "-", "--limit-rate", "100kB", "--max-time", "3s", "-o", scene.out(), &url];
+    finish(scene.get(&arguments)).failed(28, &["--max-time"]);
+    assert_eq!(scene.out.names(), ["large.part", "large.part.of"]);
+    let arguments = ["-C", "-", "--json", "-o", scene.out(), &url];
+    let objects = finish(scene.get(&arguments)).succeeded().objects();
+    assert!(objects[0]["resumed_at"].as_u64() > Some(50_000), "{}", objects[0]);
+    assert!(fs::read(scene.out.path().join("large")).expect("the file") == content(3_000_000, 1));
 }
 
 #[test]

@@ -82,6 +82,22 @@ fn a_part_without_an_end_or_with_another_beginning_is_not_taken() {
 }
 
 #[test]
+fn a_range_of_the_users_own_is_no_beginning_of_the_file() {
+    let odd = Odd::start(|head| match asked(head) {
+        None if head.contains("range: bytes=10-19") => Answer::cut(&format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 10-19/30\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\n{}",
+            &ALL[10..15]
+        )),
+        None => whole("\"x\"", ALL),
+        Some(first) => part(first, 30, "ETag: \"x\"\r\n"),
+    });
+    let out = TestDir::new("parts-own-range");
+    finish(odd.get(&out, &["-C", "-", "-H", "Range: bytes=10-19"], "/a")).failed(18, &["5 B"]);
+    finish(odd.get(&out, &["-C", "-"], "/a")).succeeded();
+    assert_eq!(fs::read_to_string(out.path().join("a")).expect("the file"), ALL);
+}
+
+#[test]
 fn a_server_that_sends_nothing_but_wrong_parts_is_left() {
     let odd = Odd::start(|_| part(3, 30, "ETag: \"x\"\r\n"));
     let out = TestDir::new("parts-wrong");

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fs;
 use std::future::Future;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::process::Command;
@@ -21,9 +22,9 @@ use crate::run::{finish, fulmar};
 use crate::test_dir::TestDir;
 
 /// More than any test sends, in bytes.
-const CONTENT_MAX: usize = 1 << 20;
+const CONTENT_MAX: usize = 32 << 20;
 
-/// Answers with the method, the path and what was sent.
+/// Answers with the method, the path and what was sent. From `/moved` it sends on to `/here`, and it is always busy at `/busy`.
 #[derive(Clone)]
 struct Taker;
 
@@ -40,10 +41,20 @@ impl Service<Request<Body>> for Taker {
         Box::pin(async move {
             let authority =
                 request.uri().authority().expect("an authority").as_str().parse().expect("a value");
-            let mut answer = format!("{} {}: ", request.method(), request.uri().path()).into_bytes();
-            answer.extend(request.into_body().bytes(CONTENT_MAX).await.expect("what is sent arrives"));
+            let path = request.uri().path().to_owned();
+            let mut answer = format!("{} {path}: ", request.method()).into_bytes();
+            let sent = request.into_body().bytes(CONTENT_MAX).await.expect("what is sent arrives");
+            match path.as_str() {
+                "/log" => answer.extend(sent.len().to_string().into_bytes()),
+                _ => answer.extend(sent),
+            }
             let mut response = Response::new(Full::from(answer));
-            *response.status_mut() = StatusCode::CREATED;
+            *response.status_mut() = match path.as_str() {
+                "/moved" => StatusCode::TEMPORARY_REDIRECT,
+                "/busy" => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::CREATED,
+            };
+            response.headers_mut().insert("location", "/here".parse().expect("a value"));
             response.headers_mut().insert("x-authority", authority);
             Ok(response)
         })
@@ -135,4 +146,60 @@ fn a_host_of_ones_own_choice_is_told_to_the_server() {
         finish(server.get(&dir, &["-H", wrong, "-o", "-"], "/")).failed(2, &["names one server"]);
     }
     finish(server.get(&dir, &["-H", "Host: a", "-H", "Host: b", "-o", "-"], "/")).failed(2, &["once"]);
+}
+
+/// What comes out of a pipe of this name.
+fn pipe(dir: &TestDir, text: &'static str) -> std::thread::JoinHandle<()> {
+    let path = dir.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+    assert!(made.success());
+    std::thread::spawn(move || fs::write(path, text).expect("it is read"))
+}
+
+#[test]
+fn what_comes_out_of_a_pipe_is_sent_once() {
+    let server = Running::start();
+    for (case, arguments, path, code, words) in [
+        ("taken", &["-T", "pipe"][..], "/here", 0, "PUT /here: piped"),
+        ("moved", &["-L", "-T", "pipe"], "/moved", 65, "cannot be sent again"),
+        ("busy", &["--retry", "3", "-T", "pipe"], "/busy", 22, "503"),
+    ] {
+        let dir = TestDir::new(&format!("web-upload-pipe-{case}"));
+        let writer = pipe(&dir, "piped");
+        let finished = finish(server.get(&dir, arguments, path));
+        writer.join().expect("the pipe was read");
+        match code {
+            0 => assert_eq!(finished.succeeded().stdout(), words),
+            _ => drop(finished.failed(code, &[words])),
+        }
+    }
+    let dir = TestDir::new("web-upload-pipe-file");
+    finish(server.get(&dir, &["-L", "-T", "photo"], "/moved")).succeeded();
+}
+
+#[test]
+fn what_is_piped_in_goes_to_one_url() {
+    let (server, dir) = (Running::start(), TestDir::new("web-upload-two"));
+    let other = format!("https://{}/b", server.address);
+    finish(server.get(&dir, &["-T", "-", &other], "/a")).failed(2, &["one URL"]);
+}
+
+#[test]
+fn a_file_that_grows_is_sent_as_long_as_it_was() {
+    let (server, dir) = (Running::start(), TestDir::new("web-upload-grows"));
+    const LEN: usize = 8 << 20;
+    let log = dir.path().join("log");
+    fs::write(&log, vec![b'x'; LEN]).expect("a file");
+    let get = server.get(&dir, &["-T", "log"], "/log");
+    let grower = std::thread::spawn(move || {
+        let mut log = fs::OpenOptions::new().append(true).open(log).expect("the file");
+        for _ in 0..200 {
+            log.write_all(&[b'y'; 1_000]).expect("appended");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    });
+    let answer = finish(get).succeeded().stdout();
+    grower.join().expect("it has grown");
+    let len: usize = answer.strip_prefix("PUT /log: ").expect("an answer").parse().expect("a length");
+    assert!((LEN..LEN + 200_000).contains(&len), "{len}");
 }

@@ -2,7 +2,7 @@
 
 mod copy;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use fulmar_h3::{Body, ConnectionInfo};
 use http::header::{self, HeaderValue};
@@ -191,6 +191,7 @@ impl<'a> Exchange<'a> {
         let held = self.sink.as_ref().map_or(0, Sink::len);
         if let Some(validator) = self.validator.as_deref().and_then(|text| HeaderValue::from_str(text).ok())
             && held > 0
+            && !self.is_of_a_range()
             && *method == Method::GET
         {
             let range = HeaderValue::from_str(&format!("bytes={held}-"));
@@ -241,7 +242,7 @@ impl<'a> Exchange<'a> {
             return Ok(Taken::All(done));
         }
         let held = self.sink.as_ref().map_or(0, Sink::len);
-        if parts.status == StatusCode::RANGE_NOT_SATISFIABLE && held > 0 {
+        if parts.status == StatusCode::RANGE_NOT_SATISFIABLE && held > 0 && !self.is_of_a_range() {
             return self.on_no_rest(done, held, &parts.headers).await;
         }
         if parts.status == StatusCode::NOT_MODIFIED {
@@ -253,8 +254,7 @@ impl<'a> Exchange<'a> {
             return Err(refused(&done.url, parts.status, &parts.headers));
         }
         // Of a part that the user has asked for the server knows best what it is.
-        let is_part =
-            parts.status == StatusCode::PARTIAL_CONTENT && !self.job.asked.has_field(&header::RANGE);
+        let is_part = parts.status == StatusCode::PARTIAL_CONTENT && !self.is_of_a_range();
         let part = Part::of(&parts.headers).filter(|_| is_part);
         if is_part && !self.fits(part, held, &parts.headers) {
             self.begin_anew(None)?;
@@ -263,7 +263,8 @@ impl<'a> Exchange<'a> {
         if held > 0 && is_part {
             done.resumed_at = held;
         } else {
-            self.begin_anew(validator(&parts.headers).filter(|_| *method == Method::GET))?;
+            let may_go_on = *method == Method::GET && !self.is_of_a_range();
+            self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
         }
         let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
         self.receive(&mut done, body, announced.filter(|_| *method != Method::HEAD), refusal).await?;
@@ -272,6 +273,11 @@ impl<'a> Exchange<'a> {
         }
         self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
         Ok(Taken::All(done))
+    }
+
+    /// Whether the user asks for a range. What comes of it is nothing that goes on somewhere.
+    fn is_of_a_range(&self) -> bool {
+        self.job.asked.has_field(&header::RANGE)
     }
 
     /// Whether a part goes on where what is here ends, and is of the same version.
@@ -351,10 +357,18 @@ fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
         _ => "",
     };
     let why = format!("the server answered {status}{hint}");
-    let pause = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let pause = headers.get(header::RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
     let may_pass = matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504);
     Setback {
         failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
-        again: may_pass.then(|| Duration::from_secs(pause.unwrap_or(0))),
+        again: may_pass.then(|| pause.unwrap_or_default()),
     }
+}
+
+/// How long a server wants not to be asked: seconds, or until a time (RFC 9110 §10.2.3).
+fn retry_after(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()
 }

@@ -1,9 +1,10 @@
 //! What is asked of a server.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread;
 
@@ -14,6 +15,7 @@ use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
+use super::exit;
 use crate::failure::Failure;
 use crate::get::{HttpArgs, Url};
 
@@ -27,6 +29,8 @@ pub(super) struct Asked {
     pub(super) method: Method,
     fields: Vec<(HeaderName, Option<HeaderValue>)>,
     content: Content,
+    /// Whether a request with the content was made.
+    was_sent: AtomicBool,
 }
 
 /// What is sent with a request.
@@ -35,7 +39,8 @@ enum Content {
     Nothing,
     Form(Bytes),
     File(PathBuf),
-    Stdin,
+    /// A pipe or a device, or standard input: what comes from there comes once.
+    Pipe(Option<PathBuf>),
 }
 
 impl Asked {
@@ -48,7 +53,7 @@ impl Asked {
             (None, _) if args.head => Method::HEAD,
             (None, Content::Nothing) => Method::GET,
             (None, Content::Form(_)) => Method::POST,
-            (None, Content::File(_) | Content::Stdin) => Method::PUT,
+            (None, Content::File(_) | Content::Pipe(_)) => Method::PUT,
         };
         let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
         let hosts: Vec<_> = fields.iter().filter(|(name, _)| *name == header::HOST).collect();
@@ -57,12 +62,12 @@ impl Asked {
                 "a request names one server: write `Host: NAME[:PORT]` once".to_owned(),
             ));
         }
-        Ok(Self { method, fields, content })
+        Ok(Self { method, fields, content, was_sent: AtomicBool::new(false) })
     }
 
-    /// Whether it can be asked for again: what comes from standard input comes once.
+    /// Whether it can be asked for again.
     pub(super) fn is_repeatable(&self) -> bool {
-        !matches!(self.content, Content::Stdin)
+        !matches!(self.content, Content::Pipe(_))
     }
 
     /// Whether the user has named a value for this field.
@@ -72,6 +77,9 @@ impl Asked {
 
     /// A request; `has_content` is false after a redirection that has made a GET of it, and `is_home` when it goes to the server that
     /// the user has named.
+    ///
+    /// # Errors
+    /// What is to be sent cannot be read, or comes once and was sent already.
     pub(super) fn request(
         &self,
         method: &Method,
@@ -79,6 +87,10 @@ impl Asked {
         has_content: bool,
         is_home: bool,
     ) -> Result<Request<Upload>, Failure> {
+        if has_content && self.was_sent.swap(true, Ordering::Relaxed) && !self.is_repeatable() {
+            let why = "what was piped in has been sent, and cannot be sent again".to_owned();
+            return Err(Failure::Http { what: url.to_string(), why, exit: exit::SENT_ONCE });
+        }
         let mut request = Request::new(if has_content { self.open()? } else { Upload::Full(Bytes::new()) });
         *request.method_mut() = method.clone();
         *request.uri_mut() =
@@ -118,17 +130,18 @@ impl Asked {
         Ok(match &self.content {
             Content::Nothing => Upload::Full(Bytes::new()),
             Content::Form(bytes) => Upload::Full(bytes.clone()),
-            Content::Stdin => pieces(|| Ok(io::stdin()), None)?,
+            Content::Pipe(None) => pieces(|| Ok(io::stdin()), None)?,
+            Content::Pipe(Some(path)) => {
+                // To open a pipe may take until someone writes to it.
+                let path = path.clone();
+                pieces(move || File::open(path), None)?
+            }
             Content::File(path) => {
                 let unreadable = |error| Failure::io(format!("cannot read {}", path.display()))(error);
-                if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-                    // To open a pipe may take until someone writes to it.
-                    let path = path.clone();
-                    return pieces(move || File::open(path), None);
-                }
                 let file = File::open(path).map_err(unreadable)?;
                 let len = file.metadata().map_err(unreadable)?.len();
-                pieces(move || Ok(file), Some(len))?
+                // What is appended meanwhile is not part of what was announced.
+                pieces(move || Ok(file.take(len)), Some(len))?
             }
         })
     }
@@ -139,7 +152,12 @@ fn content(args: &HttpArgs) -> Result<Content, Failure> {
         if file.is_dir() {
             return Err(Failure::Usage(format!("-T sends a file, and {} is a directory", file.display())));
         }
-        return Ok(if file.as_os_str() == "-" { Content::Stdin } else { Content::File(file.clone()) });
+        if file.as_os_str() == "-" {
+            return Ok(Content::Pipe(None));
+        }
+        // Of what is not there is told when it is opened.
+        let is_pipe = fs::metadata(file).is_ok_and(|found| !found.is_file());
+        return Ok(if is_pipe { Content::Pipe(Some(file.clone())) } else { Content::File(file.clone()) });
     }
     if let Some(data) = &args.data_binary {
         return Ok(Content::Form(read_data(data)?.into()));
@@ -168,7 +186,7 @@ fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
             read.map_err(Failure::io("cannot read standard input"))?;
         }
         Some(file) => {
-            let read = std::fs::read(Path::new(file));
+            let read = fs::read(Path::new(file));
             bytes = read.map_err(Failure::io(format!("cannot read {file}")))?;
         }
     }

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fulmar_h3::Body;
 use http_body::Body as _;
@@ -19,6 +19,9 @@ use crate::failure::Failure;
 /// download of 1 GB on one core 3 % more time. Twice as much may be in memory for each file, one half being written.
 const BATCH_BYTES: usize = 512 << 10;
 
+/// After which time less is written, too, so that what came over a slow link stays if the user ends the program.
+const WRITE_AFTER: Duration = Duration::from_secs(1);
+
 impl Exchange<'_> {
     /// Writes the body, one batch while the next one comes. The inner error is that of the body.
     ///
@@ -33,6 +36,7 @@ impl Exchange<'_> {
         let is_stream = self.sink.as_ref().is_some_and(Sink::is_stream);
         let mut batch = Vec::new();
         let mut writing: Option<Writing> = None;
+        let mut written_at = Instant::now();
         let ended = loop {
             let before = batch.len();
             let room = BATCH_BYTES - before;
@@ -47,8 +51,9 @@ impl Exchange<'_> {
                 Err(error) => break Err(error),
             }
             // What someone waits for is shown as soon as there is no more of it for now.
-            if batch.len() >= BATCH_BYTES || is_stream {
+            if batch.len() >= BATCH_BYTES || is_stream || written_at.elapsed() >= WRITE_AFTER {
                 batch = self.write(&mut writing, batch).await?;
+                written_at = Instant::now();
             }
             if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
                 sleep(early).await;
