@@ -1,6 +1,8 @@
 //! Acknowledgements of one path on another (RFC 10069 §3.3): each goes over the path of its packets, and a copy over one that is much
 //! quicker, so that a slow path learns of losses and grows in shorter rounds.
 //!
+//! What arrives on a path that is gone is acknowledged on any other one (RFC 10069 §3.4).
+//!
 //! The copy is not instead of the first: an end that only acknowledges cannot tell that a path has died.
 //!
 //! Only paths have it that were opened beside others, from their first packet on. Where the way back changed amid a flight, the first
@@ -38,9 +40,10 @@ fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     (own >= other * 2 && own - other > worth).then_some(quickest.id)
 }
 
-/// Whether a copy waits for this path.
-pub(super) fn has_copies_for(paths: &Paths, id: PathId) -> bool {
-    paths.multipath.as_ref().is_some_and(|multipath| multipath.has_ack_copies_for(id))
+/// Whether a copy waits for this path, or what came on one that is gone is to be acknowledged on it.
+pub(super) fn has_copies_for(paths: &Paths, now: Instant, id: PathId) -> bool {
+    let Some(multipath) = &paths.multipath else { return false };
+    multipath.has_ack_copies_for(id) || multipath.abandoned.needs_ack(now) && id == paths.most_reliable().id
 }
 
 impl Writers<'_> {
@@ -59,9 +62,13 @@ impl Writers<'_> {
     /// Writes the copies that wait for this path. What finds no room is on its way over its own path.
     pub(super) fn write_ack_copies(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let id = self.path().id;
-        let Some(multipath) = self.paths.multipath.as_mut().filter(|m| m.has_ack_copies_for(id)) else {
+        if !has_copies_for(self.paths, now, id) {
             return;
-        };
+        }
+        let Some(multipath) = &mut self.paths.multipath else { return };
+        let room = out.space();
+        self.stats.acks_sent += multipath.abandoned.write_acks(now, ACK_DELAY_EXPONENT, out);
+        self.stats.ack_bytes += (room - out.space()) as u64;
         for copied in multipath.take_ack_copies_for(id) {
             let Some(path) = self.paths.get_mut(copied) else { continue };
             let room = out.space();

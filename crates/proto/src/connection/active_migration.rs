@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::Connection;
 use super::off_path_arrival::leads_to_loopback;
-use crate::datagram::FourTuple;
+use crate::datagram::{FourTuple, SocketId};
 use crate::path::{AntiAmplification, MigrationCause, Pending};
 
 /// Why a connection cannot move to another address now.
@@ -44,29 +44,42 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let (path, index) = self.own_tuple(now, local_ip)?;
+        let path = self.paths.primary().id;
+        let index = self.own_tuple(now, path, local_ip)?;
         self.switch_to(now, path, index, MigrationCause::Moved);
         Ok(())
     }
 
-    /// The socket of this end was replaced by another one: moves there as [`Connection::migrate`] does. Where no
-    /// connection ID is left for that, goes on under the one in use, as a client does that a NAT has moved: the
-    /// connection would be lost otherwise.
+    /// The first socket of this end was replaced by another one: all paths over it move there as [`Connection::migrate`] does. Where
+    /// no connection ID is left for that, a path goes on under the one in use, as a client does that a NAT has moved: it would be
+    /// lost otherwise.
     ///
     /// # Errors
-    /// See [`MigrateError`]. Then nothing has changed.
+    /// See [`MigrateError`], of the first path that cannot move.
     pub fn follow_socket(&mut self, now: Instant) -> Result<(), MigrateError> {
-        let (path, index) = match self.own_tuple(now, None) {
+        let mut last = None;
+        let mut result = Ok(());
+        while let Some(id) = self.paths.next_id(last) {
+            last = Some(id);
+            if self.paths.get(id).is_some_and(|path| path.tuple.addrs.socket == SocketId::default()) {
+                result = result.and(self.follow_socket_over(now, id));
+            }
+        }
+        result
+    }
+
+    fn follow_socket_over(&mut self, now: Instant, id: PathId) -> Result<(), MigrateError> {
+        let index = match self.own_tuple(now, id, None) {
             Err(MigrateError::NoConnectionId) => {
-                let path = self.paths.primary();
+                let path = self.paths.get(id).ok_or(MigrateError::Closed)?;
                 let addrs = FourTuple { local_ip: None, ..path.tuple.addrs };
-                let (id, remote_cid) = (path.id, path.remote_cids.active_sequence());
+                let remote_cid = path.remote_cids.active_sequence();
                 let index = self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid);
-                (id, index.ok_or(MigrateError::NoConnectionId)?)
+                index.ok_or(MigrateError::NoConnectionId)?
             }
             found => found?,
         };
-        self.switch_to(now, path, index, MigrationCause::Moved);
+        self.switch_to(now, id, index, MigrationCause::Moved);
         Ok(())
     }
 
@@ -76,13 +89,19 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`].
     pub fn probe_path(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let (path, index) = self.own_tuple(now, local_ip)?;
+        let path = self.paths.primary().id;
+        let index = self.own_tuple(now, path, local_ip)?;
         self.probe(now, path, index);
         Ok(())
     }
 
-    /// A tuple from another address of this end: its path, and where it is among those off the path of that.
-    fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(PathId, usize), MigrateError> {
+    /// A tuple from another address of this end for a path: where it is among those off that path.
+    fn own_tuple(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        local_ip: Option<IpAddr>,
+    ) -> Result<usize, MigrateError> {
         if !self.lifecycle.is_open() {
             return Err(MigrateError::Closed);
         }
@@ -92,19 +111,17 @@ impl Connection {
         if !self.handshake.is_confirmed() {
             return Err(MigrateError::NotConfirmed);
         }
-        let path = self.paths.primary();
-        let (id, remote) = (path.id, path.tuple.addrs.remote);
+        let path = self.paths.get(id).ok_or(MigrateError::Closed)?;
         let disabled = self.handshake.peer_parameters().is_some_and(|p| p.disable_active_migration);
         // RFC 9000 §18.2: at the address that it prefers, a server takes part.
-        if disabled && remote == path.first_remote {
+        if disabled && path.tuple.addrs.remote == self.paths.handshake_remote() {
             return Err(MigrateError::Disabled);
         }
         let addrs = FourTuple { local_ip, ..path.tuple.addrs };
         if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == addrs) {
-            return Ok((id, index));
+            return Ok(index);
         }
-        let index = self.try_tuple(now, id, addrs).ok_or(MigrateError::NoConnectionId)?;
-        Ok((id, index))
+        self.try_tuple(now, id, addrs).ok_or(MigrateError::NoConnectionId)
     }
 
     /// Adds a tuple to an address of the peer that it has chosen itself, with a connection ID of its own.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode, VarInt};
+use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, PathId, TransportErrorCode, VarInt};
 
 use super::Connection;
 use super::lifecycle::State;
@@ -37,6 +37,8 @@ pub(super) struct Close {
     /// Datagrams that came since the frame was last sent, and how many must come before it is sent again.
     received: u32,
     threshold: u32,
+    /// Over which path the last of them came.
+    asked_over: Option<PathId>,
     /// Whether what came since then is answered when the connection is forgotten.
     answers_last: bool,
     /// The last datagram with the frame.
@@ -52,6 +54,7 @@ impl Close {
             pending: true,
             received: 0,
             threshold: 1,
+            asked_over: None,
             answers_last,
             sent: None,
         }
@@ -71,13 +74,19 @@ impl Close {
 
     /// A datagram came although the connection is closed. The answers get rarer, each time twice as many
     /// datagrams are needed (RFC 9000 §10.2.1), so that two ends never keep each other busy.
-    pub(super) fn on_datagram(&mut self) {
+    pub(super) fn on_datagram(&mut self, path: Option<PathId>) {
+        self.asked_over = path;
         self.received += 1;
         if self.received >= self.threshold {
             self.received = 0;
             self.threshold = self.threshold.saturating_mul(2);
             self.pending = true;
         }
+    }
+
+    /// The path over which it is asked whether the connection is over.
+    pub(super) fn asked_over(&self) -> Option<PathId> {
+        self.asked_over
     }
 
     /// The frame was sent in every space that has keys, in this datagram; it is empty if there are no keys at all.

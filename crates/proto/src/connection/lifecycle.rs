@@ -1,6 +1,7 @@
 //! From the first packet to the last: the states of a connection (RFC 9000 §10).
 
 use fulmar_base::{Instant, Timer};
+use fulmar_wire::PathId;
 
 use super::close::Close;
 use crate::rtt::GRANULARITY;
@@ -59,10 +60,10 @@ impl Lifecycle {
         }
     }
 
-    /// A datagram came although this end has closed.
-    pub(super) fn on_datagram_while_closing(&mut self) {
+    /// A datagram came over a path, or one that is gone, although this end has closed.
+    pub(super) fn on_datagram_while_closing(&mut self, path: Option<PathId>) {
         if let Some(close) = &mut self.close {
-            close.on_datagram();
+            close.on_datagram(path);
         }
     }
 

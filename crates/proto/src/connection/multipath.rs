@@ -1,6 +1,5 @@
 //! Paths come and go (RFC 10069 §3): the client opens them, the server follows, either end abandons them.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -132,7 +131,7 @@ impl Connection {
             return Err(OpenPathError::NotConfirmed);
         }
         let disabled = self.handshake.peer_parameters().is_some_and(|p| p.disable_active_migration);
-        if disabled && self.is_handshake_address(addrs.remote) {
+        if disabled && addrs.remote == self.paths.handshake_remote() {
             return Err(OpenPathError::Disabled);
         }
         self.paths.raise(Pending::MULTIPATH);
@@ -144,10 +143,6 @@ impl Connection {
         let cids = multipath.open(id).ok_or(OpenPathError::NoConnectionId)?;
         self.add_path(now, id, addrs, AntiAmplification::new(true), cids);
         Ok(id)
-    }
-
-    fn is_handshake_address(&self, remote: SocketAddr) -> bool {
-        self.paths.primary().first_remote == remote
     }
 
     /// Abandons a path: nothing is sent on it any more, and what was under way is sent again on others. `code` is a
@@ -217,6 +212,7 @@ impl Connection {
             scheduler: config.scheduler.build(),
             coupling: config.coupling.as_ref().map(|coupling| coupling.build()),
             peer_max,
+            handshake_remote: path.first_remote,
             peer_cids_max: peer.active_connection_id_limit.get(),
             remote_cids_max: self.config.connection_ids,
             config: path.local_cids.config().clone(),
@@ -310,26 +306,32 @@ impl Connection {
     pub(super) fn drop_path(&mut self, now: Instant, id: PathId, code: VarInt, by_peer: bool) {
         self.recovery(now).lose_all(id);
         let draining = self.probe_timeout_max() * DRAINING_PTOS;
-        if let Some(keys) = self.handshake.keys.one_rtt_mut() {
-            keys.forget_path(id);
-        }
         let path = self.paths.remove(id);
         let (draining, left) = path
             .map(|path| {
                 path.remote_cids.forget(&mut self.outbox.endpoint_events);
                 self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });
                 let until = now + if by_peer { draining } else { draining.max(PEER_ABANDON_MAX) };
-                (Draining { until, cids: path.local_cids, by_both: by_peer }, path.tuple)
+                (Draining::new(until, by_peer, path.local_cids, path.space), path.tuple)
             })
             .unzip();
+        let mut over = None;
         if let Some(multipath) = &mut self.paths.multipath {
             if let Some(tuple) = &left {
                 multipath.left.keep(now, tuple);
             }
-            multipath.abandon(id, code, draining, &mut self.outbox.endpoint_events);
+            over = multipath.abandon(id, code, draining, &mut self.outbox.endpoint_events);
         }
+        self.forget_keys_of(over);
         self.paths.raise(Pending::ALL);
         self.liveness.idle.on_pto_changed();
+    }
+
+    /// Nothing arrives on these paths any more.
+    pub(super) fn forget_keys_of(&mut self, paths: impl IntoIterator<Item = PathId>) {
+        if let Some(keys) = self.handshake.keys.one_rtt_mut() {
+            paths.into_iter().for_each(|path| keys.forget_path(path));
+        }
     }
 }
 

@@ -272,7 +272,12 @@ impl Connection {
             self.on_handshake_asked(cx.now, cx.space);
         }
         let (id, now) = (cx.space.path(), cx.now);
-        let Some(path) = self.paths.get_mut(id) else { return };
+        let Some(path) = self.paths.get_mut(id) else {
+            if let Some(multipath) = &mut self.paths.multipath {
+                multipath.abandoned.on_received(now, id, number, seen.ack_eliciting, ecn);
+            }
+            return;
+        };
         if let Some(extension) = &mut self.extensions.timestamps
             && extension.end_packet(now, path.tuple.rtt.min())
         {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{PathId, ProtectedKind, ProtectedPacket, ResetToken, read_packet};
+use fulmar_wire::{ConnectionId, PathId, ProtectedKind, ProtectedPacket, ResetToken, read_packet};
 
 use super::Connection;
 use super::dispatch::{FrameContext, Origin};
@@ -20,7 +20,7 @@ use crate::datagram::{Datagram, Ecn};
 use crate::events::ConnectionError;
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
-use crate::path::AntiAmplification;
+use crate::path::{AntiAmplification, Path};
 use crate::rtt::TimerStyle;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
@@ -69,12 +69,14 @@ impl Connection {
         self.telemetry.stats.bytes_received += len as u64;
         let reset_token = trailing_token(&datagram.payload);
         let mut off_path = None;
-        let mut path = self.paths.of_datagram(&datagram.payload).map(|id| self.paths.get_mut(id));
+        let id = self.paths.of_datagram(&datagram.payload);
+        let is_late = id.is_none() && self.paths.is_late(&datagram.payload);
+        let mut path = id.map(|id| self.paths.get_mut(id));
         if let Some(Some(path)) = &mut path
             && path.is_taken_by(&datagram.addrs)
         {
             path.tuple.amplification.on_received(len as u64);
-        } else {
+        } else if !is_late {
             off_path = match path {
                 Some(Some(path)) => OffPathArrival::of(&datagram, path, self.side, &self.handshake),
                 Some(None) if self.side.is_server() => {
@@ -171,7 +173,7 @@ impl Connection {
             ProtectedKind::ZeroRtt { .. } => {
                 self.handle_protected(now, SpaceId::Data(PathId::ZERO), packet, bytes, arrival)
             }
-            ProtectedKind::OneRtt { .. } => match self.paths.of_cid(&packet.dst) {
+            ProtectedKind::OneRtt { .. } => match self.path_of(&packet.dst) {
                 Some(path) => self.handle_protected(now, SpaceId::Data(path), packet, bytes, arrival),
                 None => Err(UNWANTED),
             },
@@ -205,6 +207,11 @@ impl Connection {
                 true
             }
         }
+    }
+
+    /// The path to which a packet belongs. What leaves before the peer knows that its path is gone still counts.
+    fn path_of(&self, dst: &ConnectionId) -> Option<PathId> {
+        self.paths.of_cid(dst).or_else(|| self.paths.draining_of(dst))
     }
 
     /// Takes a packet that has a number: opens it, and hands its frames to their owners.
@@ -263,7 +270,7 @@ impl Connection {
             return Err(handshake.keep_for_later(now, space, packet, bytes, ecn));
         }
         let numbers = match space {
-            SpaceId::Data(path) => self.paths.get(path).map(|path| &path.space),
+            SpaceId::Data(path) => self.paths.numbers_of(path),
             _ => handshake.spaces.get(space),
         };
         let largest = numbers.and_then(|numbers| numbers.largest_received());
@@ -290,7 +297,7 @@ impl Connection {
         arrival: Arrival<'a>,
     ) -> Result<Arrival<'a>, Discard> {
         let SpaceId::Data(id) = space else { return Ok(arrival) };
-        if self.paths.get(id).is_some() {
+        if self.paths.numbers_of(id).is_some() {
             return Ok(arrival);
         }
         match arrival.off_path.is_some_and(|from| self.follow_path(now, id, from)) {
@@ -318,7 +325,9 @@ impl Connection {
             self.recovery(now).discard_space(SpaceId::Initial);
         }
         let Self { paths, handshake, extensions, liveness, .. } = self;
-        let Some(path) = paths.get_mut(space.path()) else { return };
+        let Some(path) = paths.get_mut(space.path()) else {
+            return liveness.idle.on_received(now, || pto_base(paths.primary(), handshake, extensions));
+        };
         // A packet that breaks a silence in which probes went unanswered shows that the path is back, and the probe that
         // the backoff has put off is due now. Where packets keep coming while nothing gets through the other way, the
         // backoff holds. In the handshake the timeouts may come from a guess that is too short, and prove no silence.
@@ -356,16 +365,18 @@ impl Connection {
 
     /// A datagram for a connection that this end has closed.
     fn answer_closed(&mut self, datagram: &Datagram) {
-        let tuple = &mut self.paths.primary_mut().tuple;
-        if !tuple.addrs.is_taken_by(&datagram.addrs) {
-            if !self.handshake.is_confirmed() {
-                return;
+        let id = self.paths.of_datagram(&datagram.payload);
+        if let Some(Path { tuple, .. }) = id.and_then(|id| self.paths.get_mut(id)) {
+            if !tuple.addrs.is_taken_by(&datagram.addrs) {
+                if !self.handshake.is_confirmed() {
+                    return;
+                }
+                // RFC 9000 §10.2.1: a peer that was moved is told too, and whoever else it is gets little.
+                tuple.addrs = datagram.addrs;
+                tuple.amplification = AntiAmplification::new(false);
             }
-            // RFC 9000 §10.2.1: a peer that was moved is told too, and whoever else it is gets little.
-            tuple.addrs = datagram.addrs;
-            tuple.amplification = AntiAmplification::new(false);
+            tuple.amplification.on_received(datagram.payload.len() as u64);
         }
-        tuple.amplification.on_received(datagram.payload.len() as u64);
-        self.lifecycle.on_datagram_while_closing();
+        self.lifecycle.on_datagram_while_closing(id);
     }
 }

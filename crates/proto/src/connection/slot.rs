@@ -110,7 +110,8 @@ impl Sender<'_> {
                 && handshake.spaces.get(space).is_some_and(|numbers| numbers.needs_ack(self.now))
         };
         let path = self.parts.path();
-        (self.can_send_data && (path.space.needs_ack(self.now) || has_copies_for(self.parts.paths, path.id)))
+        (self.can_send_data
+            && (path.space.needs_ack(self.now) || has_copies_for(self.parts.paths, self.now, path.id)))
             || (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(is_due))
     }
 

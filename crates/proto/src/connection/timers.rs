@@ -4,6 +4,7 @@ use fulmar_base::Instant;
 
 use super::Connection;
 use super::handshake::HandshakeSpaces;
+use super::reinjection::works;
 use crate::events::{ConnectionError, EndpointEventInner};
 use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
@@ -113,7 +114,8 @@ impl Connection {
             }
         }
         if let Some(multipath) = &mut self.paths.multipath {
-            multipath.abandoned.on_timeout(now, &mut self.outbox.endpoint_events);
+            let over = multipath.abandoned.on_timeout(now, &mut self.outbox.endpoint_events);
+            self.forget_keys_of(over);
         }
         if loss_deadline(&self.paths, &self.handshake.spaces).is_some_and(|at| at <= now) {
             self.telemetry.record(now, LogEvent::LossTimeout);
@@ -133,10 +135,13 @@ impl Connection {
 
     /// Keeps the connection alive, and asks where a steady flow has stopped.
     fn ask_for_signs_of_life(&mut self, now: Instant) {
-        // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
-        let asked = self.paths.iter().any(|path| path.tuple.congestion.bytes_in_flight() > 0);
+        // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it. Where a path has
+        // fallen silent while another one works, nothing is heard of what asks there.
+        let one_works = self.paths.iter().any(works);
+        let mut that_may_answer = self.paths.iter().filter(|path| works(path) || !one_works);
+        let asked = that_may_answer.any(|path| path.tuple.congestion.bytes_in_flight() > 0);
         if self.liveness.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
-            self.ping();
+            self.ping_all();
         }
         // Where no stream is open, nothing more is expected.
         if self.liveness.watchdog.on_timeout(now) && self.open_streams() > 0 {
@@ -144,7 +149,18 @@ impl Connection {
             // the question.
             self.liveness.watchdog.ask();
             if !asked {
-                self.ping();
+                self.ping_all();
+            }
+        }
+    }
+
+    /// Asks on every path that has proven itself, so that none is forgotten by the NATs on its way. What is in flight on a path asks
+    /// there already.
+    fn ping_all(&mut self) {
+        let first = self.paths.primary().id;
+        for path in self.paths.iter_mut().filter(|path| path.tuple.validated || path.id == first) {
+            if path.tuple.congestion.bytes_in_flight() == 0 {
+                path.space.probes.demand_one();
             }
         }
     }

@@ -181,7 +181,9 @@ impl Connection {
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         let pending = self.lifecycle.close().is_some_and(Close::is_pending);
         let least = if self.handshake.is_confirmed() { CLOSE_BYTES } else { u64::from(MTU_MIN) };
-        let path = self.paths.primary();
+        // Who still sends something is told where it was sent.
+        let asked_over = self.lifecycle.close().and_then(Close::asked_over);
+        let path = asked_over.and_then(|id| self.paths.get(id)).unwrap_or(self.paths.most_reliable());
         if !pending || path.tuple.amplification.available() < least {
             return None;
         }

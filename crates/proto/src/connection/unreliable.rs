@@ -27,10 +27,11 @@ impl Connection {
         data: Bytes,
         options: &DatagramOptions,
     ) -> Result<DatagramId, SendDatagramError> {
-        let path = self.paths.primary_mut();
-        let room = path.datagram_room();
-        path.tuple.mtud.want();
-        self.paths.raise(Pending::DATAGRAMS);
+        let room = self.paths.datagram_room();
+        for path in self.paths.iter_mut() {
+            path.tuple.mtud.want();
+            path.pending.raise(Pending::DATAGRAMS);
+        }
         self.datagrams.send(data, options, room)
     }
 
@@ -53,8 +54,8 @@ impl Connection {
     }
 
     /// The largest unreliable datagram that can be sent now; `None` if the peer takes none. It may change with
-    /// the path.
+    /// the path; where there are several, all can carry it.
     pub fn max_datagram_size(&self) -> Option<usize> {
-        self.datagrams.max_len(self.paths.primary().datagram_room())
+        self.datagrams.max_len(self.paths.datagram_room())
     }
 }

@@ -4,6 +4,7 @@
 //! belong to its [`Path`](super::Path); those of an unused one are here.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fulmar_base::{RangeSet, Rng};
@@ -41,6 +42,8 @@ pub(crate) struct MultipathSetup {
     pub(crate) coupling: Option<Box<dyn Coupling>>,
     /// The largest path ID that the peer takes.
     pub(crate) peer_max: PathId,
+    /// Where the peer was in the handshake.
+    pub(crate) handshake_remote: SocketAddr,
     /// How many connection IDs of this end the peer keeps for a path.
     pub(crate) peer_cids_max: u64,
     /// How many of the peer's this end keeps.
@@ -62,6 +65,8 @@ pub(crate) struct PathCids {
 #[derive(Debug)]
 pub(crate) struct Multipath {
     setup: MultipathSetup,
+    /// Where the peer was in the handshake.
+    pub(crate) handshake_remote: SocketAddr,
     /// How frames of 1-RTT packets name the path. Frames of all other packets are on path 0, and never name it.
     pub(crate) dialect: Dialect,
     entries: Vec<Entry>,
@@ -102,6 +107,7 @@ impl Multipath {
     pub(crate) fn new(setup: MultipathSetup, events: &mut Events) -> Self {
         let local_max = initial_max(setup.paths_max).0;
         let mut new = Self {
+            handshake_remote: setup.handshake_remote,
             setup,
             dialect: Dialect::SinglePath,
             entries: vec![Entry::new(PathId::ZERO)],
@@ -207,15 +213,15 @@ impl Multipath {
         Some(PathCids { local, remote })
     }
 
-    /// A path is gone. Another ID takes its place.
+    /// A path is gone. Another ID takes its place. Returns the path of which nothing is waited for any more, if that is one.
     pub(crate) fn abandon(
         &mut self,
         id: PathId,
         code: VarInt,
         draining: Option<Draining>,
         events: &mut Events,
-    ) {
-        let Some(index) = self.entries.iter().position(|entry| entry.id == id) else { return };
+    ) -> Option<PathId> {
+        let index = self.entries.iter().position(|entry| entry.id == id)?;
         let entry = self.entries.remove(index);
         if let Some(remote) = &entry.remote {
             remote.forget(events);
@@ -225,12 +231,13 @@ impl Multipath {
         }
         self.gone.insert_one(id.0.into());
         self.copies.forget(id);
-        self.abandoned.add(id, code, draining, events);
+        let over = self.abandoned.add(id, code, draining, events);
         if let Some(next) = self.local_max.get().checked_add(1) {
             self.local_max.set(next);
             self.entries.push(Entry::new(PathId(next)));
         }
         self.issue(events);
+        over
     }
 
     /// The peer allows larger path IDs.

@@ -1,6 +1,7 @@
 //! All paths of a connection, in the order of their IDs.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_wire::{
@@ -12,6 +13,7 @@ use smallvec::SmallVec;
 use super::{LocalCids, Multipath, Path, Pending, RemoteCids};
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
+use crate::space::NumberSpace;
 
 /// The bit of the first byte that only long headers have (RFC 8999 §5.1).
 const LONG_FORM: u8 = 0x80;
@@ -95,11 +97,16 @@ impl Paths {
     #[inline]
     pub(crate) fn of_datagram(&self, datagram: &[u8]) -> Option<PathId> {
         let Some(_) = &self.multipath else { return Some(self.list[0].id) };
-        if datagram.first().is_some_and(|first| first & LONG_FORM != 0) {
+        if is_long(datagram) {
             return Some(self.list[0].id);
         }
+        self.of_cid(&self.short_dst(datagram)?)
+    }
+
+    /// The connection ID that a datagram with a short header was sent to.
+    fn short_dst(&self, datagram: &[u8]) -> Option<ConnectionId> {
         let len = self.list[0].local_cids.cid_len();
-        self.of_cid(&ConnectionId::new(datagram.get(1..=len)?)?)
+        datagram.get(1..=len).filter(|_| !is_long(datagram)).and_then(ConnectionId::new)
     }
 
     /// The path that the connection as a whole speaks of: the one with the lowest ID. The handshake takes place on it.
@@ -151,6 +158,47 @@ impl Paths {
         match &*self.list {
             [only] => only.tuple.congestion.window_ahead(),
             paths => flight_of(paths, self.rtt_max()),
+        }
+    }
+
+    /// The payload of the largest 1-RTT packet that all paths carry which have proven themselves: any of them may be given it.
+    pub(crate) fn datagram_room(&self) -> usize {
+        match &*self.list {
+            [only] => only.datagram_room(),
+            paths => {
+                let proven = paths.iter().filter(|path| path.tuple.validated);
+                proven.map(Path::datagram_room).min().unwrap_or_else(|| self.list[0].datagram_room())
+            }
+        }
+    }
+
+    /// The address of the peer in the handshake.
+    pub(crate) fn handshake_remote(&self) -> SocketAddr {
+        self.multipath.as_ref().map_or(self.list[0].first_remote, |multipath| multipath.handshake_remote)
+    }
+
+    /// The path for what is said once: one that works, or at least one that has proven itself, if there is any.
+    pub(crate) fn most_reliable(&self) -> &Path {
+        let rank = |path: &&Path| (!path.tuple.validated, path.pto.backoff.count() > 0, path.id);
+        self.list.iter().min_by_key(rank).unwrap_or(&self.list[0])
+    }
+
+    /// The path that is gone and to one of whose connection IDs a packet was sent that may have left before.
+    pub(crate) fn draining_of(&self, dst: &ConnectionId) -> Option<PathId> {
+        self.multipath.as_ref()?.abandoned.of_cid(dst)
+    }
+
+    /// Whether a datagram is for a path that is gone, as in [`draining_of`](Self::draining_of).
+    pub(crate) fn is_late(&self, datagram: &[u8]) -> bool {
+        self.multipath.is_some()
+            && self.short_dst(datagram).is_some_and(|dst| self.draining_of(&dst).is_some())
+    }
+
+    /// The packet numbers of a path that is open, or is gone and may still have packets under way.
+    pub(crate) fn numbers_of(&self, id: PathId) -> Option<&NumberSpace> {
+        match self.get(id) {
+            Some(path) => Some(&path.space),
+            None => self.multipath.as_ref()?.abandoned.numbers_of(id),
         }
     }
 
@@ -336,6 +384,10 @@ impl Paths {
     pub(crate) fn next_id(&self, last: Option<PathId>) -> Option<PathId> {
         self.list.iter().map(|path| path.id).find(|id| last.is_none_or(|last| *id > last))
     }
+}
+
+fn is_long(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & LONG_FORM != 0)
 }
 
 /// See [`Paths::flight`].

@@ -9,7 +9,7 @@ fn what_was_sent_is_handed_over_when_nothing_else_is_to_be_said() {
     let mut at_once = close(false);
     assert!(at_once.take_sent().is_none(), "nothing was sent");
     at_once.on_sent(&[1]);
-    at_once.on_datagram();
+    at_once.on_datagram(None);
     assert!(at_once.take_sent().is_none(), "somebody waits for an answer");
     at_once.on_sent(&[2]);
     assert_eq!(at_once.take_sent().as_deref(), Some(&[2][..]));

@@ -5,6 +5,7 @@ use super::abandoned::ABANDONED_MAX;
 use super::*;
 use crate::crypto::ResetKey;
 use crate::scheduler::{SchedulerFactory, SchedulerKind};
+use crate::space::{AckPolicy, NumberSpace};
 
 /// The extension of an end that has so many paths, and whose peer has so many.
 fn multipath(paths_max: u32, peer_paths_max: u32) -> (Multipath, Events) {
@@ -14,6 +15,7 @@ fn multipath(paths_max: u32, peer_paths_max: u32) -> (Multipath, Events) {
         scheduler: SchedulerKind::default().build(),
         coupling: None,
         peer_max: initial_max(peer_paths_max),
+        handshake_remote: SocketAddr::from(([10, 0, 0, 2], 443)),
         peer_cids_max: 4,
         remote_cids_max: 4,
         config: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
@@ -47,8 +49,9 @@ fn written(multipath: &mut Multipath) -> Vec<Frame<'static>> {
 /// As [`Multipath::abandon`], of an open path with connection IDs that drain until `at`. Returns how many these are.
 fn abandon(multipath: &mut Multipath, id: u32, at: u64, events: &mut Events) -> usize {
     let local = multipath.entry(PathId(id)).unwrap().local.take().unwrap();
-    let draining = Some(Draining { until: Instant::from_millis(at), cids: local, by_both: false });
-    multipath.abandon(PathId(id), VarInt::ZERO, draining, events);
+    let numbers = NumberSpace::new(AckPolicy::default(), &mut Rng::from_u64(1));
+    let draining = Draining::new(Instant::from_millis(at), false, local, numbers);
+    multipath.abandon(PathId(id), VarInt::ZERO, Some(draining), events);
     CIDS_PER_PATH as usize
 }
 
