@@ -11,7 +11,7 @@ use fulmar_base::Instant;
 use fulmar_proto::{CidGenerator, ConfigError, RetryPolicy, Side, TransportConfig, Version};
 use fulmar_sim::{LinkConfig, NatConfig};
 
-pub use self::connecting::{Close, Connecting};
+pub use self::connecting::{Close, Connecting, Role};
 use crate::{Failure, RunReport, Simulation, Workload};
 
 /// A client and a server, the link between them, and what they do. The seed decides everything that is left to

@@ -48,9 +48,10 @@ pub use fulmar_proto::Side;
 pub use fulmar_sim::{LinkConfig, LinkTrace};
 pub use host::{Host, Peaks, Session};
 use lab::SERVER_ADDRESS;
-pub use lab::{Churn, Close, Connecting, Lab, LabPath, Limits, Shift};
+pub use lab::{Churn, Close, Connecting, Lab, LabPath, Limits, Role, Shift};
 pub use report::{
-    ConnectionLogs, ConnectionReport, Failure, PathRecording, PathReport, Recording, RunReport, SideReport,
+    ConnectionLogs, ConnectionReport, Failure, Moved, PathRecording, PathReport, Progress, Recording,
+    RunReport, SideReport, Window,
 };
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};

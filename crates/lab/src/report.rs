@@ -1,6 +1,7 @@
 //! What came out of a run.
 
 use std::fmt;
+use std::iter::Sum;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -38,8 +39,54 @@ pub struct RunReport {
     pub down: LinkStats,
     /// Each path by itself; empty if the run had one link that is no path.
     pub paths: Vec<PathReport>,
+    /// The part of the run that its rates are about, if that is not all of it: there is a connection that is not
+    /// [`Role::Measured`](crate::Role::Measured), and a measured one has read something.
+    pub window: Option<Window>,
     /// What was recorded, if [`Lab::recorded`](crate::Lab::recorded) asked for it.
     pub recording: Option<Recording>,
+}
+
+/// What had been moved when a part of a run began, and when it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// When the first connection began that is no preparation.
+    pub start: Progress,
+    /// When a measured connection read last.
+    pub end: Progress,
+}
+
+/// What a run had moved at some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of streams that the applications of both sides had read.
+    pub bytes_read: u64,
+    /// What each link had moved, from the client to the server and back: those of the paths, or the only one.
+    pub links: Vec<[Moved; 2]>,
+}
+
+/// Bytes of UDP payload that one direction of a link had moved at some time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Those that were put into it.
+    pub sent: u64,
+    /// Those that came out at the far end.
+    pub delivered: u64,
+}
+
+impl Sum for Moved {
+    fn sum<I: Iterator<Item = Self>>(moved: I) -> Self {
+        moved.fold(Self::default(), |sum, moved| Self {
+            sent: sum.sent + moved.sent,
+            delivered: sum.delivered + moved.delivered,
+        })
+    }
+}
+
+impl Moved {
+    /// All that the link has moved.
+    pub(crate) fn of(stats: &LinkStats) -> Self {
+        Self { sent: stats.bytes_sent, delivered: stats.bytes_delivered }
+    }
 }
 
 /// What happened on the link of a path.

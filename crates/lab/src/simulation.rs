@@ -5,12 +5,14 @@
 //! | `network` | the nodes and the links between them |
 //! | `plan` | the connections that the client makes |
 //! | `verdict` | what must be true in the end |
+//! | `window` | the part of the run that its rates are about |
 //! | `records` | what is told of the run |
 
 mod network;
 mod plan;
 mod records;
 mod verdict;
+mod window;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +25,7 @@ use fulmar_sim::{Delivery, NodeId, Packet, World};
 
 use self::network::Network;
 use self::plan::{Planned, plan};
+use self::window::WindowWatch;
 use crate::capture::{Capture, Secrets};
 use crate::host::{ClientPath, Outbox};
 use crate::lab::{Lab, LabPath, Limits, SERVER_ADDRESS, Shift};
@@ -61,6 +64,7 @@ pub struct Simulation {
     /// The side whose packets are watched, and which of them arrived when.
     watched_sender: Option<Side>,
     arrivals: Vec<(Instant, u32)>,
+    window: WindowWatch,
     steps: u64,
     steps_at_once: u64,
 }
@@ -106,6 +110,7 @@ impl Simulation {
             network,
             ends,
             shifts,
+            window: WindowWatch::of(&planned),
             moves: 0,
             server_config,
             planned,
@@ -324,6 +329,7 @@ impl Simulation {
             }
             self.count_step()?;
             if quiet {
+                self.watch_window();
                 return Ok(());
             }
         }

@@ -126,13 +126,12 @@ fn lane(name: String, timeline: Timeline, link: &fulmar_lab::LinkTrace) -> Lane 
 /// The figures of the table above the charts.
 fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
     // What the side did that sent most is what the run is about.
-    let Figures { client, server, bytes, completion_s, .. } = figures;
+    let Figures { client, server, completion_s, .. } = figures;
     let side: &SideFigures = if client.bytes_sent >= server.bytes_sent { client } else { server };
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     fact("completion", completion_s.map_or("-".to_owned(), |time| format!("{time:.3} s")));
-    let goodput = completion_s.filter(|time| *time > 0.0).map(|time| *bytes as f64 * 8e-6 / time);
-    fact("goodput", goodput.map_or("-".to_owned(), |rate| format!("{rate:.2} Mbit/s")));
+    fact("goodput", figures.goodput_mbps().map_or("-".to_owned(), |rate| format!("{rate:.2} Mbit/s")));
     fact("packets sent", side.packets_sent.to_string());
     fact("lost", side.packets_lost.to_string());
     fact("lost in error", side.packets_spurious.to_string());

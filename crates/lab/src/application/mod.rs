@@ -60,6 +60,7 @@ pub struct Application {
     first_read: Option<Instant>,
     last_read: Option<Instant>,
     read_gap_max: Option<Duration>,
+    bytes_read: u64,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     messages: Messages,
@@ -109,6 +110,7 @@ impl Application {
             first_read: None,
             last_read: None,
             read_gap_max: None,
+            bytes_read: 0,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             tasks: BTreeSet::new(),
@@ -174,6 +176,11 @@ impl Application {
     /// The longest time between two reads.
     pub fn read_gap_max(&self) -> Option<Duration> {
         self.read_gap_max
+    }
+
+    /// Bytes of all streams that were read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     /// Whether the workload is done and every stream has come to an end that this side knows of.
@@ -305,6 +312,7 @@ impl Application {
                     let gap = self.last_read.map(|last| now - last);
                     self.read_gap_max = self.read_gap_max.max(gap);
                     self.last_read = Some(now);
+                    self.bytes_read += receiving.bytes() - before.0;
                     if workload.times_reads {
                         receiving.note_time(now);
                     }

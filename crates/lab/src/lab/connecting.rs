@@ -22,6 +22,20 @@ pub struct Connecting {
     pub close: Close,
     /// The number of the path that it begins on.
     pub path: usize,
+    /// What the rates of the run have to do with it.
+    pub role: Role,
+}
+
+/// What the rates of a run have to do with a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Role {
+    /// They are about it.
+    #[default]
+    Measured,
+    /// What it moves counts until the measured ones have read all.
+    Background,
+    /// It is over when the others begin, and does not count.
+    Preparation,
 }
 
 /// How a connection ends.
@@ -47,6 +61,7 @@ impl Connecting {
             workload,
             close: Close::WhenDone(Side::Client),
             path: 0,
+            role: Role::Measured,
         }
     }
 
@@ -60,6 +75,12 @@ impl Connecting {
     #[must_use]
     pub fn path(self, path: usize) -> Self {
         Self { path, ..self }
+    }
+
+    /// Has another part in the rates of the run.
+    #[must_use]
+    pub fn role(self, role: Role) -> Self {
+        Self { role, ..self }
     }
 
     /// Starts later.

@@ -1,5 +1,6 @@
 //! The figures of a run, as `fulmar lab run --json` prints them.
 
+mod capacity;
 mod more;
 
 use std::collections::BTreeMap;
@@ -10,10 +11,11 @@ use fulmar_proto::{FecStats, Side};
 use fulmar_sim::{Distribution, LinkConfig, LinkStats};
 use serde::Serialize;
 
+use self::capacity::capacity;
 pub use self::more::MoreFigures;
 use super::Metric;
 use super::link::LinkEvent;
-use crate::{ConnectionReport, LabPath, PathReport, RunReport, SideReport};
+use crate::{ConnectionReport, LabPath, Moved, PathReport, RunReport, SideReport};
 
 /// The figures of a run of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -130,20 +132,45 @@ pub struct LinkFigures {
     pub queue_delay_p50_ms: Option<f64>,
     /// The same of 99 %.
     pub queue_delay_p99_ms: Option<f64>,
-    /// The share of the bytes that were ACK frames; `None` for a path, whose ends do not count them apart.
+    /// The share of the bytes that were ACK frames; `None` for a path, whose ends do not count them apart. With `seeded`, bytes
+    /// count from the start of the connections that are measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_share: Option<f64>,
-    /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
-    /// counts; `None` without a rate.
+    /// The share of its capacity, until completion, that was asked for. Its capacity is what the rates of the schedule come to; `None`
+    /// where it has no rate for a part of the time. With `seeded` both count from the start of the connections that are measured, and
+    /// with `background` until completion. Else all bytes count, those that follow completion as well.
     pub load: Option<f64>,
     /// The same of what came out at the far end.
     pub utilisation: Option<f64>,
 }
 
+/// What the shares of one direction of a link are about.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    /// What it had moved when that began ...
+    before: Moved,
+    /// ... and at completion.
+    after: Moved,
+    /// Bytes that it could carry between the two.
+    capacity: Option<f64>,
+    /// Bytes of ACK frames of the connections that count.
+    ack_bytes: Option<u64>,
+}
+
+impl Shared {
+    fn share_of_capacity(&self, moved: fn(Moved) -> u64) -> Option<f64> {
+        share(moved(self.after).saturating_sub(moved(self.before)), self.capacity?)
+    }
+}
+
+fn share(part: u64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part as f64 / whole)
+}
+
 impl LinkFigures {
-    fn of(stats: &LinkStats, link: &LinkConfig, ack_bytes: Option<u64>, completion_s: Option<f64>) -> Self {
-        let capacity = link.rate_bps.zip(completion_s).map(|(rate, time)| rate as f64 / 8.0 * time);
-        let share_of = |whole: f64, part: u64| (whole > 0.0).then(|| part as f64 / whole);
+    fn of(stats: &LinkStats, shared: Shared) -> Self {
+        // Connections count their ACK frames to the end.
+        let bytes_of_connections = stats.bytes_sent.saturating_sub(shared.before.sent) as f64;
         Self {
             packets_sent: stats.packets_sent,
             bytes_sent: stats.bytes_sent,
@@ -152,9 +179,9 @@ impl LinkFigures {
             queue_bytes_max: stats.queue_bytes_max,
             queue_delay_p50_ms: stats.queue_delays.quantile(0.5).map(millis),
             queue_delay_p99_ms: stats.queue_delays.quantile(0.99).map(millis),
-            ack_share: ack_bytes.and_then(|bytes| share_of(stats.bytes_sent as f64, bytes)),
-            load: capacity.and_then(|capacity| share_of(capacity, stats.bytes_sent)),
-            utilisation: capacity.and_then(|capacity| share_of(capacity, stats.bytes_delivered)),
+            ack_share: shared.ack_bytes.and_then(|bytes| share(bytes, bytes_of_connections)),
+            load: shared.share_of_capacity(|moved| moved.sent),
+            utilisation: shared.share_of_capacity(|moved| moved.delivered),
         }
     }
 }
@@ -191,18 +218,18 @@ impl Figures {
         let client = SideFigures::of(connections.iter().map(|connection| &connection.client), 0);
         let accepted = report.server_sessions as u64;
         let server = SideFigures::of(connections.iter().map(|connection| &connection.server), accepted);
-        let [up, down] = measuring.links;
+        let shares = Shares { report, measuring, completion: last_read };
         let mut figures = Self {
             scenario: measuring.scenario.to_owned(),
             controller: measuring.controller.to_owned(),
             seed: report.seed,
             completion_s,
             bytes: connections.iter().map(bytes_read).sum(),
-            up: LinkFigures::of(&report.up, up, Some(client.ack_bytes), completion_s),
-            down: LinkFigures::of(&report.down, down, Some(server.ack_bytes), completion_s),
+            up: LinkFigures::of(&report.up, shares.of_all(0, &report.up, client.ack_bytes)),
+            down: LinkFigures::of(&report.down, shares.of_all(1, &report.down, server.ack_bytes)),
             client,
             server,
-            paths: path_figures(report, measuring, completion_s),
+            paths: shares.path_figures(),
             metrics: BTreeMap::new(),
             trace_sha256: report.trace.to_string(),
             more: MoreFigures::of(report, measuring),
@@ -215,21 +242,58 @@ impl Figures {
 }
 
 impl Figures {
-    /// Bytes of streams that were read, by the completion time; `None` if there was nothing to read.
-    pub(crate) fn goodput_mbps(&self) -> Option<f64> {
+    /// Bytes of streams that were read until completion, by the completion time; `None` if there was nothing to read.
+    pub fn goodput_mbps(&self) -> Option<f64> {
         let time = self.completion_s.filter(|time| *time > 0.0)?;
-        Some(self.bytes as f64 * 8.0 / 1e6 / time)
+        Some(self.more.bytes_until_completion as f64 * 8.0 / 1e6 / time)
     }
 }
 
-fn path_figures(report: &RunReport, measuring: Measuring<'_>, completion_s: Option<f64>) -> Vec<PathFigures> {
-    let paths = report.paths.iter().zip(measuring.paths);
-    let figures = paths.map(|(PathReport { name, up, down }, path)| PathFigures {
-        name: name.clone(),
-        up: LinkFigures::of(up, &path.up, None, completion_s),
-        down: LinkFigures::of(down, &path.down, None, completion_s),
-    });
-    figures.collect()
+/// What links share with the connections that count, from their start to completion.
+#[derive(Debug, Clone, Copy)]
+struct Shares<'a> {
+    report: &'a RunReport,
+    measuring: Measuring<'a>,
+    completion: Option<Instant>,
+}
+
+impl Shares<'_> {
+    /// All links together, in the direction with this number: 0 is that from the client.
+    fn of_all(self, direction: usize, stats: &LinkStats, ack_bytes: u64) -> Shared {
+        let links: Vec<&LinkConfig> = match self.measuring.paths {
+            [] => vec![self.measuring.links[direction]],
+            paths => paths.iter().map(|path| [&path.up, &path.down][direction]).collect(),
+        };
+        let [before, after] = self.moved(stats, |links| links.iter().map(|link| link[direction]).sum());
+        Shared { before, after, capacity: self.capacity(&links), ack_bytes: Some(ack_bytes) }
+    }
+
+    fn path_figures(self) -> Vec<PathFigures> {
+        let paths = self.report.paths.iter().zip(self.measuring.paths).enumerate();
+        let figures = paths.map(|(number, (PathReport { name, up, down }, path))| {
+            let of = |stats: &LinkStats, link: &LinkConfig, direction: usize| {
+                let [before, after] = self.moved(stats, |links| links[number][direction]);
+                LinkFigures::of(
+                    stats,
+                    Shared { before, after, capacity: self.capacity(&[link]), ack_bytes: None },
+                )
+            };
+            PathFigures { name: name.clone(), up: of(up, &path.up, 0), down: of(down, &path.down, 1) }
+        });
+        figures.collect()
+    }
+
+    /// What a direction had moved before the part of the run that counts, and at its end. `of` picks it among the links.
+    fn moved(self, stats: &LinkStats, of: impl Fn(&[[Moved; 2]]) -> Moved) -> [Moved; 2] {
+        match &self.report.window {
+            None => [Moved::default(), Moved::of(stats)],
+            Some(window) => [&window.start, &window.end].map(|progress| of(&progress.links)),
+        }
+    }
+
+    fn capacity(self, links: &[&LinkConfig]) -> Option<f64> {
+        capacity(links, self.measuring.start, self.completion?)
+    }
 }
 
 fn sides(connection: &ConnectionReport) -> [&SideReport; 2] {

@@ -9,7 +9,9 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, EndpointSpec, Figures, Scenario, ScenarioError, Watched};
-use crate::{Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, RunReport, Workload};
+use crate::{
+    Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, Role, RunReport, Workload,
+};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -176,7 +178,8 @@ impl Scenario {
         if self.file.seeded
             && let Some(first) = self.file.connection.first()
         {
-            lab = lab.remember_paths().connection(self.connecting(first, 0, &client)?);
+            let first = self.connecting(first, 0, &client)?.role(Role::Preparation);
+            lab = lab.remember_paths().connection(first);
         }
         for (number, (spec, repetition)) in self.file.connection.iter().flat_map(repeated).enumerate() {
             let connecting = self.connecting(spec, repetition, &client)?;
@@ -199,6 +202,9 @@ impl Scenario {
         client: &TransportConfig,
     ) -> Result<Connecting, ScenarioError> {
         let mut connecting = Connecting::new(self.repeating(spec.client_workload())).start(spec.start_s.0);
+        if spec.background {
+            connecting = connecting.role(Role::Background);
+        }
         if repetition > 0 {
             connecting = connecting.after_previous();
         }

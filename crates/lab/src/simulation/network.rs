@@ -9,7 +9,7 @@ use fulmar_sim::{LinkConfig, LinkId, LinkStats, LinkTrace, NodeId, World};
 use super::index;
 use crate::Lab;
 use crate::lab::LabPath;
-use crate::{PathRecording, PathReport};
+use crate::{Moved, PathRecording, PathReport};
 
 /// How often the queue of a link is recorded.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
@@ -102,6 +102,12 @@ impl Network {
 
     fn of_link<'a>(&self, world: &'a World, link: LinkId, from: Side) -> &'a LinkStats {
         world.stats(link, self.ends[index(from)])
+    }
+
+    /// What each link has moved, from the client to the server and back.
+    pub(super) fn moved<'a>(&'a self, world: &'a World) -> impl Iterator<Item = [Moved; 2]> + 'a {
+        let of = |link, side| Moved::of(self.of_link(world, link, side));
+        self.links.iter().map(move |link| [Side::Client, Side::Server].map(|side| of(*link, side)))
     }
 
     /// Each path by itself.

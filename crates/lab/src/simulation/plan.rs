@@ -38,6 +38,7 @@ impl Simulation {
         let now = self.now();
         for number in 0..self.planned.len() {
             if self.start_time(number).is_some_and(|start| start <= now) {
+                self.open_window(number);
                 let wanted = self.planned[number].connecting.path;
                 let addrs = self.network.addresses(wanted).map_or_else(
                     || FourTuple::new(self.server().address(), None),

@@ -26,6 +26,7 @@ impl Simulation {
             up: self.link_stats(Side::Client),
             down: self.link_stats(Side::Server),
             paths: self.network.path_reports(&self.world),
+            window: self.window.finish(),
             recording: self.recording(),
         }
     }

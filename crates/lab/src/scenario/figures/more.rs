@@ -18,6 +18,8 @@ pub struct MoreFigures {
     pub paths_validated: u64,
     /// Bytes that both ends have sent over paths that are backups; `None` without such paths.
     pub backup_bytes: Option<u64>,
+    /// Bytes of streams that the applications of both sides read from the start of what is measured to completion.
+    pub bytes_until_completion: u64,
     /// Bytes of streams that were read at both ends of each connection.
     pub bytes_by_connection: Vec<u64>,
     /// One-way delays of the unreliable datagrams that arrived, ascending.
@@ -72,6 +74,7 @@ impl MoreFigures {
                 .map(|connection| connection.client.paths_validated)
                 .sum(),
             backup_bytes: backup_bytes(report, measuring.paths),
+            bytes_until_completion: bytes_until_completion(report),
             bytes_by_connection: report.connections.iter().map(bytes_read).collect(),
             datagram_delays,
             datagram_delays_outside_events,
@@ -119,6 +122,14 @@ impl MoreFigures {
         let sum: u64 = self.bytes_by_connection.iter().sum();
         let smallest = self.bytes_by_connection.iter().min()?;
         (sum > 0).then(|| *smallest as f64 / sum as f64)
+    }
+}
+
+/// Bytes of streams that were read in the part of the run that counts.
+fn bytes_until_completion(report: &RunReport) -> u64 {
+    match &report.window {
+        None => report.connections.iter().map(bytes_read).sum(),
+        Some(window) => window.end.bytes_read - window.start.bytes_read,
     }
 }
 
