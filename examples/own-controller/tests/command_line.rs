@@ -32,6 +32,10 @@ fn campaigns_and_random_links_take_it() {
     let lines = run(&["lab", "grid", "examples/own-controller/campaign.toml", "--shard", "1/30"]);
     assert_eq!(lines.len(), 3);
     assert!(lines.iter().any(|line| line["controller"] == "aimd"), "{lines:?}");
+    // Results of this controller are of this build of the program alone.
+    let is_of_build =
+        |line: &serde_json::Value| line["id"].as_str().is_some_and(|id| id.contains(" program="));
+    assert!(lines.iter().all(|line| is_of_build(line) == (line["controller"] == "aimd")), "{lines:?}");
     let lines = run(&["lab", "explore", "--links", "1", "--controller", "aimd", "--json"]);
     assert_eq!(lines[0]["outcomes"][0]["controller"], "aimd");
 }

@@ -201,8 +201,8 @@ pub(crate) struct LabGridArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Where results are appended; what is in it already is not run again, results of another text of the scenario or of another version
-    /// go, and a file of anything else is refused. Default: JSON lines to standard output
+    /// Where results are appended; what is in it already is not run again, results of another text of the scenario, of another version or
+    /// of another build of a controller of your own go, and a file of anything else is refused. Default: JSON lines to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 

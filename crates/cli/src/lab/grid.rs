@@ -5,8 +5,8 @@ use std::fs;
 use fulmar_lab::scenario::{Grid, Point, Scenario};
 
 use super::args::LabGridArgs;
-use super::results::{GridLine, Results, Stamp};
-use super::{load, pool};
+use super::results::{GridLine, GridRun, Results, Stamp};
+use super::{load, pool, program};
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
@@ -16,12 +16,12 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
     let text = fs::read_to_string(&args.file).map_err(Failure::io(format!("cannot read {name}")))?;
     let grid = Grid::parse(&name, &text)?;
     let scenario = load::scenario(&grid.scenario)?;
-    let all = grid.points();
     // A setting that makes no sense is told before anything runs.
-    for point in &all {
-        prepared(&scenario, point)?;
-    }
-    let stamp = Stamp::of(&scenario);
+    let run = |point| prepared(&scenario, &point).map(|scenario| GridRun::new(point, &scenario));
+    let all = grid.points().into_iter().map(run).collect::<Result<Vec<GridRun>, Failure>>()?;
+    let depends_on_program = all.iter().any(GridRun::has_own_controller);
+    let program = depends_on_program.then(program::sha256).transpose()?;
+    let stamp = Stamp::of(&scenario, program.as_deref());
     let format = args.format.unwrap_or_else(|| Results::format_of(args.out.as_deref()));
     let mut results = match &args.out {
         Some(path) => Results::to_file(path, format, stamp.clone())?,
@@ -30,17 +30,21 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
     if results.dropped() > 0 {
         let dropped = results.dropped();
         output.note(&format!(
-            "{dropped} results of another text of the scenario, or another version, were dropped"
+            "{dropped} results of another text of the scenario, another version or another build of a controller were dropped"
         ));
     }
     let mine = all.iter().enumerate().filter(|(number, _)| args.shard.contains(*number));
-    let mine: Vec<&Point> = mine.map(|(_, point)| point).collect();
-    let failed_before = mine.iter().filter(|point| results.has_failed(point)).count();
+    let mine: Vec<&GridRun> = mine.map(|(_, run)| run).collect();
+    let known = mine.iter().filter(|run| results.has(run)).count();
+    if known > 0 {
+        output.note(&format!("{known} of {} results were in the file already", mine.len()));
+    }
+    let failed_before = mine.iter().filter(|run| results.has_failed(run)).count();
     if failed_before > 0 {
         output.note(&format!("{failed_before} runs have failed before, and are not run again"));
     }
-    let points: Vec<&Point> = mine.into_iter().filter(|point| !results.has(point)).collect();
-    let failed = failed_before + run_all(&scenario, &stamp, &points, &mut results, output)?;
+    let runs: Vec<&GridRun> = mine.into_iter().filter(|run| !results.has(run)).collect();
+    let failed = failed_before + run_all(&scenario, &stamp, &runs, &mut results, output)?;
     results.finish(&all)?;
     if failed > 0 { Err(Failure::RunsFailed(failed)) } else { Ok(()) }
 }
@@ -49,23 +53,23 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
 fn run_all(
     scenario: &Scenario,
     stamp: &Stamp,
-    points: &[&Point],
+    runs: &[&GridRun],
     results: &mut Results,
     output: Output,
 ) -> Result<usize, Failure> {
     let bars = Bars::new(output.wants_bars());
-    let bar = bars.with_count(points.len() as u64);
+    let bar = bars.with_count(runs.len() as u64);
     let (mut failed, mut written) = (0, Ok(()));
     let task = |number: usize| {
-        let point = points[number];
+        let point = &runs[number].point;
         let scenario = prepared(scenario, point).map_err(|error| error.to_string())?;
         scenario.run(point.controller, point.seed).map_err(|error| error.to_string())
     };
-    pool::for_each(points.len(), task, |number, result| {
+    pool::for_each(runs.len(), task, |number, result| {
         let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
         failed += usize::from(result.is_err());
         bar.inc(1);
-        written = results.take(number, GridLine::new(points[number], stamp, result));
+        written = results.take(number, GridLine::new(runs[number], stamp, result));
         written.is_ok()
     });
     bars.clear();

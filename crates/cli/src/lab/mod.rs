@@ -11,6 +11,7 @@
 //! | `plot` | the page of runs |
 //! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
+//! | `program` | which build of the program this is |
 //! | `print` | what is printed |
 //! | `pool` | runs on all cores |
 
@@ -24,6 +25,7 @@ mod load;
 mod plot;
 mod pool;
 mod print;
+mod program;
 mod report;
 mod results;
 mod run;

@@ -47,8 +47,32 @@ enum Order {
 pub(super) struct Stamp {
     scenario: String,
     scenario_sha256: String,
-    /// The controller of runs for which the campaign names none.
+    /// The build of the program, where it runs controllers that are not part of the stack: the version does not tell those apart.
+    program: Option<String>,
+}
+
+/// A run of a campaign.
+#[derive(Debug)]
+pub(super) struct GridRun {
+    /// Its settings and its seed.
+    pub(super) point: Point,
+    /// The controller that it has with those settings.
     controller: Option<ControllerName>,
+    has_own_controller: bool,
+}
+
+impl GridRun {
+    /// The run of a point; `scenario` has its settings.
+    pub(super) fn new(point: Point, scenario: &Scenario) -> Self {
+        let controller = scenario.controller_or_default(point.controller).ok();
+        let has_own_controller = scenario.has_own_controller(point.controller);
+        Self { point, controller, has_own_controller }
+    }
+
+    /// Whether it depends on a controller that is not part of the stack.
+    pub(super) fn has_own_controller(&self) -> bool {
+        self.has_own_controller
+    }
 }
 
 /// A run of a campaign and what came out of it.
@@ -74,7 +98,8 @@ struct FailedRun {
 }
 
 impl GridLine {
-    pub(super) fn new(point: &Point, stamp: &Stamp, result: Result<Figures, String>) -> Self {
+    pub(super) fn new(run: &GridRun, stamp: &Stamp, result: Result<Figures, String>) -> Self {
+        let point = &run.point;
         let value = |value: &_| serde_json::to_value(value).unwrap_or(Value::Null);
         let settings = point.settings.iter().map(|(key, setting)| (key.clone(), value(setting))).collect();
         let (figures, error) = match result {
@@ -83,31 +108,47 @@ impl GridLine {
         };
         let failed = figures.is_none().then(|| FailedRun {
             scenario: stamp.scenario.clone(),
-            controller: point.controller.or(stamp.controller),
+            controller: run.controller,
             seed: point.seed,
         });
         let scenario_sha256 = stamp.scenario_sha256.clone();
-        Self { id: stamp.id(point), scenario_sha256, version: VERSION, settings, figures, failed, error }
+        Self { id: stamp.id(run), scenario_sha256, version: VERSION, settings, figures, failed, error }
     }
 }
 
 /// So much of a hash is in the name of a run.
 const HASH_DIGITS: usize = 16;
+/// What comes before the build of the program in the name of a run.
+const PROGRAM: &str = " program=";
 
 impl Stamp {
-    pub(super) fn of(scenario: &Scenario) -> Self {
-        let controller = scenario.controller_or_default(None).ok();
-        Self { scenario: scenario.name().to_owned(), scenario_sha256: scenario.sha256(), controller }
+    /// That of a campaign; `program_sha256` is the build of the program, where the campaign depends on it.
+    pub(super) fn of(scenario: &Scenario, program_sha256: Option<&str>) -> Self {
+        let program = program_sha256.map(|hash| hash.get(..HASH_DIGITS).unwrap_or_default().to_owned());
+        Self { scenario: scenario.name().to_owned(), scenario_sha256: scenario.sha256(), program }
     }
 
-    /// The end of the names of all runs.
+    /// The end of the names of all runs, but for the build of the program.
     fn end(&self) -> String {
         let hash = self.scenario_sha256.get(..HASH_DIGITS).unwrap_or_default();
         format!(" scenario={hash} version={VERSION}")
     }
 
-    fn id(&self, point: &Point) -> String {
-        point.id() + &self.end()
+    fn id(&self, run: &GridRun) -> String {
+        let id = run.point.id() + &self.end();
+        match &self.program {
+            Some(program) if run.has_own_controller => id + PROGRAM + program,
+            _ => id,
+        }
+    }
+
+    /// Whether a run with this name has the scenario, the version and, as far as this campaign knows it, the program of now.
+    fn is_of_now(&self, id: &str) -> bool {
+        let end = self.end();
+        match id.rsplit_once(PROGRAM).filter(|(id, _)| id.ends_with(&end)) {
+            Some((_, program)) => self.program.as_ref().is_none_or(|own| own == program),
+            None => id.ends_with(&end),
+        }
     }
 }
 
@@ -121,13 +162,13 @@ impl Results {
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
-    /// another text of the scenario or another version. A file that holds anything else is refused and stays as it is.
+    /// another text of the scenario, another version or another build of a controller of one's own. A file that holds anything else is refused and stays as it is.
     pub(super) fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Self, Failure> {
         let place = path.display().to_string();
         let cannot_open = || Failure::io(format!("cannot open the results {place}"));
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open().map_err(cannot_open())?;
-        let kept = read_kept(&file, format, &stamp.end()).map_err(cannot_open())?;
+        let kept = read_kept(&file, format, |id| stamp.is_of_now(id)).map_err(cannot_open())?;
         if let Some(number) = kept.foreign {
             let what = "is no result of `fulmar lab grid`: the file stays as it is, choose another one";
             return Err(Failure::Usage(format!("{place}, line {number}, {what}")));
@@ -144,7 +185,7 @@ impl Results {
         Ok(Self { place, to, order, format, known, failed, stamp, wants_header, dropped })
     }
 
-    /// How many results were dropped because they are of another scenario or version.
+    /// How many results were dropped because they are of another scenario, version or program.
     pub(super) fn dropped(&self) -> usize {
         self.dropped
     }
@@ -158,13 +199,13 @@ impl Results {
     }
 
     /// Whether the result of a run is there already.
-    pub(super) fn has(&self, point: &Point) -> bool {
-        self.known.contains(&self.stamp.id(point))
+    pub(super) fn has(&self, run: &GridRun) -> bool {
+        self.known.contains(&self.stamp.id(run))
     }
 
     /// Whether that says that the run failed.
-    pub(super) fn has_failed(&self, point: &Point) -> bool {
-        self.failed.contains(&self.stamp.id(point))
+    pub(super) fn has_failed(&self, run: &GridRun) -> bool {
+        self.failed.contains(&self.stamp.id(run))
     }
 
     /// Takes the result of the run with this number among those of now.
@@ -178,12 +219,12 @@ impl Results {
         }
     }
 
-    /// The last run has ended: what is in a file stands in the order of `points` from now on, behind the results of other runs.
-    pub(super) fn finish(self, points: &[Point]) -> Result<(), Failure> {
+    /// The last run has ended: what is in a file stands in the order of `runs` from now on, behind the results of other runs.
+    pub(super) fn finish(self, runs: &[GridRun]) -> Result<(), Failure> {
         let Self { place, to, order, format, stamp, .. } = self;
         let Order::Afterwards(path) = order else { return Ok(()) };
         drop(to);
-        let ranks = points.iter().map(|point| stamp.id(point)).zip(0..).collect();
+        let ranks = runs.iter().map(|run| stamp.id(run)).zip(0..).collect();
         let found = fs::read(&path).map_err(Failure::io(format!("cannot read {place}")))?;
         let sorted = sorted(&found, format, &ranks);
         if sorted == found { Ok(()) } else { PartFile::replace(&path, &sorted) }

@@ -267,6 +267,13 @@ impl Scenario {
             .ok_or_else(|| ScenarioError::new(&self.name, "no controller is named"))
     }
 
+    /// Whether a run with this controller has one that is not part of the stack, on whichever connection.
+    pub fn has_own_controller(&self, controller: Option<ControllerName>) -> bool {
+        let of_connections = self.file.connection.iter().filter_map(|spec| spec.controller);
+        let of_run = self.controller_or_default(controller).ok();
+        of_connections.chain(of_run).any(|name| matches!(name, ControllerName::Own(_)))
+    }
+
     fn congestion(
         &self,
         name: ControllerName,

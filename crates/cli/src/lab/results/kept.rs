@@ -22,8 +22,12 @@ pub(super) struct Kept {
     pub(super) foreign: Option<usize>,
 }
 
-/// The complete lines of a file whose runs have names with this end, and the header of a CSV file.
-pub(super) fn read_kept(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
+/// The complete lines of a file whose runs are of now by their names, and the header of a CSV file.
+pub(super) fn read_kept(
+    file: &File,
+    format: GridFormat,
+    is_of_now: impl Fn(&str) -> bool,
+) -> io::Result<Kept> {
     let (known, failed) = Default::default();
     let mut kept = Kept { known, failed, text: Vec::new(), dropped: 0, foreign: None };
     let mut reader = BufReader::new(file);
@@ -42,7 +46,7 @@ pub(super) fn read_kept(file: &File, format: GridFormat, end: &str) -> io::Resul
             break;
         }
         match id_of(&line, format) {
-            Some(id) if !id.ends_with(end) => kept.dropped += 1,
+            Some(id) if !is_of_now(&id) => kept.dropped += 1,
             id => {
                 kept.text.extend_from_slice(&line);
                 kept.failed.extend(id.clone().filter(|_| is_failure(&line, format)));

@@ -93,6 +93,19 @@ fn a_controller_of_ones_own_may_stand_wherever_a_name_may() {
 }
 
 #[test]
+fn a_controller_of_ones_own_is_known_as_such_wherever_it_stands() {
+    registered();
+    let own = ControllerName::Own("fixed");
+    let scenario = Scenario::parse("s", SCENARIO).unwrap();
+    assert!(scenario.has_own_controller(Some(own)));
+    assert!(!scenario.has_own_controller(None) && !scenario.has_own_controller(Some(ControllerName::Cubic)));
+    for setting in ["controller=fixed", "connection.0.controller=fixed"] {
+        let changed = scenario.with_settings([setting]).unwrap();
+        assert!(changed.has_own_controller(None), "{setting}");
+    }
+}
+
+#[test]
 fn parameters_change_a_controller_of_the_stack() {
     let scenario = SCENARIO.replace("2_000_000", "12_000");
     let time = |parameters: &str| {
