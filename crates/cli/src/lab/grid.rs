@@ -22,10 +22,11 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
     let depends_on_program = all.iter().any(GridRun::has_own_controller);
     let program = depends_on_program.then(program::sha256).transpose()?;
     let stamp = Stamp::of(&scenario, program.as_deref());
+    let settings = all.first().map(GridRun::setting_names).unwrap_or_default();
     let format = args.format.unwrap_or_else(|| Results::format_of(args.out.as_deref()));
     let mut results = match &args.out {
-        Some(path) => Results::to_file(path, format, stamp.clone())?,
-        None => Results::to_stdout(format, stamp.clone()),
+        Some(path) => Results::to_file(path, format, stamp.clone(), &settings)?,
+        None => Results::to_stdout(format, stamp.clone(), &settings),
     };
     if results.dropped() > 0 {
         let dropped = results.dropped();

@@ -30,7 +30,8 @@ pub(super) struct Results {
     failed: BTreeSet<String>,
     /// What else tells a run from one of another time.
     stamp: Stamp,
-    wants_header: bool,
+    /// The first line of a CSV file, as long as it is not written.
+    header: Option<String>,
     dropped: usize,
 }
 
@@ -67,6 +68,13 @@ impl GridRun {
         let controller = scenario.controller_or_default(point.controller).ok();
         let has_own_controller = scenario.has_own_controller(point.controller);
         Self { point, controller, has_own_controller }
+    }
+
+    /// The names of its settings, in the order of their columns.
+    pub(super) fn setting_names(&self) -> Vec<String> {
+        let settings: serde_json::Map<String, Value> =
+            self.point.settings.iter().map(|(name, _)| (name.clone(), Value::Null)).collect();
+        settings.keys().cloned().collect()
     }
 
     /// Whether it depends on a controller that is not part of the stack.
@@ -153,36 +161,45 @@ impl Stamp {
 }
 
 impl Results {
-    /// Standard output.
-    pub(super) fn to_stdout(format: GridFormat, stamp: Stamp) -> Self {
+    /// Standard output. `settings` are the names of those that a campaign has lists of.
+    pub(super) fn to_stdout(format: GridFormat, stamp: Stamp, settings: &[String]) -> Self {
         let (place, to) = ("standard output".to_owned(), Box::new(io::stdout()));
         let order = Order::Beforehand(InOrder::default());
         let (known, failed) = Default::default();
-        Self { place, to, order, format, known, failed, stamp, wants_header: true, dropped: 0 }
+        let header = Some(csv_header(settings));
+        Self { place, to, order, format, known, failed, stamp, header, dropped: 0 }
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
-    /// another text of the scenario, another version or another build of a controller of one's own. A file that holds anything else is refused and stays as it is.
-    pub(super) fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Self, Failure> {
+    /// another text of the scenario, another version or another build of a controller of one's own. A file that holds anything else, or results with other columns, is refused and stays as it is.
+    pub(super) fn to_file(
+        path: &PathBuf,
+        format: GridFormat,
+        stamp: Stamp,
+        settings: &[String],
+    ) -> Result<Self, Failure> {
         let place = path.display().to_string();
         let cannot_open = || Failure::io(format!("cannot open the results {place}"));
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open().map_err(cannot_open())?;
-        let kept = read_kept(&file, format, |id| stamp.is_of_now(id)).map_err(cannot_open())?;
-        if let Some(number) = kept.foreign {
-            let what = "is no result of `fulmar lab grid`: the file stays as it is, choose another one";
+        let header = csv_header(settings);
+        let is_of_now = |id: &str| stamp.is_of_now(id);
+        let kept = read_kept(&file, format, &header, is_of_now).map_err(cannot_open())?;
+        if let Some((number, what)) = kept.refused {
+            let what = format!("{what}: the file stays as it is, choose another one");
             return Err(Failure::Usage(format!("{place}, line {number}, {what}")));
         }
-        let Kept { known, failed, text, dropped, .. } = kept;
-        if dropped > 0 {
+        let Kept { known, failed, text, dropped, is_beginning, .. } = kept;
+        if !is_beginning {
             PartFile::replace(path, &text)?;
             file = open().map_err(cannot_open())?;
         }
         // A line that was not finished goes.
         file.set_len(text.len() as u64).map_err(cannot_open())?;
         file.seek(SeekFrom::End(0)).map_err(cannot_open())?;
-        let (to, order, wants_header) = (Box::new(file), Order::Afterwards(path.clone()), text.is_empty());
-        Ok(Self { place, to, order, format, known, failed, stamp, wants_header, dropped })
+        let (to, order) = (Box::new(file), Order::Afterwards(path.clone()));
+        let header = Some(header).filter(|_| text.is_empty());
+        Ok(Self { place, to, order, format, known, failed, stamp, header, dropped })
     }
 
     /// How many results were dropped because they are of another scenario, version or program.
@@ -243,28 +260,17 @@ impl Results {
 
     fn csv(&mut self, line: &GridLine) -> io::Result<String> {
         // All lines have the same columns, those without figures too.
-        let mut columns = Vec::new();
         let value = serde_json::to_value(line).map_err(io::Error::other)?;
-        columns.push(("id".to_owned(), value["id"].clone()));
-        for (key, setting) in &line.settings {
-            columns.push((key.clone(), setting.clone()));
-        }
-        for name in COLUMNS {
-            columns.push((
-                (*name).to_owned(),
-                value.pointer(&format!("/{}", name.replace('.', "/"))).cloned().unwrap_or(Value::Null),
-            ));
-        }
-        let mut text = String::new();
-        if std::mem::take(&mut self.wants_header) {
-            text.push_str(&csv_line(columns.iter().map(|(name, _)| name.clone())));
-        }
-        text.push_str(&csv_line(columns.iter().map(|(_, value)| match value {
+        let figure =
+            |name: &&str| value.pointer(&format!("/{}", name.replace('.', "/"))).unwrap_or(&Value::Null);
+        let settings = line.settings.values();
+        let fields = [&value["id"]].into_iter().chain(settings).chain(COLUMNS.iter().map(figure));
+        let fields = csv_line(fields.map(|value| match value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             other => other.to_string(),
-        })));
-        Ok(text)
+        }));
+        Ok(self.header.take().unwrap_or_default() + &fields)
     }
 }
 
@@ -321,6 +327,12 @@ const COLUMNS: &[&str] = &[
     "trace_sha256",
     "error",
 ];
+
+/// The first line of a CSV file.
+fn csv_header(settings: &[String]) -> String {
+    let columns = ["id"].into_iter().chain(settings.iter().map(String::as_str));
+    csv_line(columns.chain(COLUMNS.iter().copied()).map(str::to_owned))
+}
 
 /// Fields with commas or quotes are quoted (RFC 4180). Line ends, which the message of a panic has, are spaces: a result is a line, by
 /// which it is found and put in order.

@@ -13,7 +13,9 @@ pub(super) fn rows(text: &str) -> Result<Vec<ResultRow>, ResultsError> {
     let Some(scenario) = header.iter().position(|name| name == "scenario") else {
         return Err(error(1, "a header with the column `scenario`, or a JSON object, is expected"));
     };
-    records.map(|(line, record)| row(&header, scenario, line, record)).collect()
+    // Parts of a campaign that were put together have their headers.
+    let results = records.filter(|(_, record)| *record != header);
+    results.map(|(line, record)| row(&header, scenario, line, record)).collect()
 }
 
 /// A run. The columns between `id` and `scenario` are the settings of the campaign.

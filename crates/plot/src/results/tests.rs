@@ -36,6 +36,17 @@ fn csv_of_a_campaign_is_read_as_the_json_is() {
 }
 
 #[test]
+fn tables_that_were_put_together_are_one() {
+    let head = "id,scenario,controller,seed,completion_s\n";
+    let results = Results::parse(&format!("{head}a,x,bbr,1,1.5\n{head}b,x,bbr,2,2.5\n{head}")).unwrap();
+    let times: Vec<f64> = results.rows.iter().map(|row| row.figures["completion_s"]).collect();
+    assert_eq!(times, [1.5, 2.5]);
+    let other = format!("{head}a,x,bbr,1,1.5\nid,scenario,controller,seed,bytes\n");
+    let told = Results::parse(&other).unwrap_err().to_string();
+    assert!(told.starts_with("line 3: `bytes` in the column completion_s is no number"), "{told}");
+}
+
+#[test]
 fn a_run_that_failed_counts_without_figures() {
     let row = &Results::parse(r#"{"id":"x","settings":{},"error":"hangs"}"#).unwrap().rows[0];
     assert_eq!(row.error.as_deref(), Some("hangs"));

@@ -16,20 +16,31 @@ pub(super) struct Kept {
     pub(super) failed: BTreeSet<String>,
     /// Its lines that stay.
     pub(super) text: Vec<u8>,
-    /// How many results do not.
+    /// Whether these are the first ones of the file, and nothing was left out between them.
+    pub(super) is_beginning: bool,
+    /// How many results do not stay.
     pub(super) dropped: usize,
-    /// The number of the first line that is none of a campaign's.
-    pub(super) foreign: Option<usize>,
+    /// The number of the first line with which the campaign cannot go on, and why.
+    pub(super) refused: Option<(usize, &'static str)>,
 }
 
-/// The complete lines of a file whose runs are of now by their names, and the header of a CSV file.
+/// A line that is none of a campaign's.
+const FOREIGN: &str = "is no result of `fulmar lab grid`";
+/// A result that does not stand under the columns of this campaign.
+const OTHER_COLUMNS: &str = "is a result under other columns than those of this campaign";
+
+/// The complete lines of a file whose runs are of now by their names, with this header if they are CSV.
 pub(super) fn read_kept(
     file: &File,
     format: GridFormat,
+    header: &str,
     is_of_now: impl Fn(&str) -> bool,
 ) -> io::Result<Kept> {
     let (known, failed) = Default::default();
-    let mut kept = Kept { known, failed, text: Vec::new(), dropped: 0, foreign: None };
+    let mut kept = Kept { known, failed, text: Vec::new(), is_beginning: true, dropped: 0, refused: None };
+    // Whether what comes next stands under this header.
+    let mut has_columns = true;
+    let mut has_gap = false;
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
     for number in 1.. {
@@ -39,15 +50,27 @@ pub(super) fn read_kept(
         }
         let is_complete = line.ends_with(b"\n");
         if !is_of_campaign(&line, number == 1, is_complete, format) {
-            kept.foreign = Some(number);
+            kept.refused = Some((number, FOREIGN));
             break;
         }
         if !is_complete {
             break;
         }
-        match id_of(&line, format) {
-            Some(id) if !is_of_now(&id) => kept.dropped += 1,
+        let id = id_of(&line, format);
+        has_columns = if id.is_none() { line == header.as_bytes() } else { has_columns };
+        let is_dropped = id.as_ref().is_some_and(|id| !is_of_now(id));
+        match id {
+            Some(_) if !is_dropped && !has_columns => {
+                kept.refused = Some((number, OTHER_COLUMNS));
+                break;
+            }
+            // Of a header with other columns nothing stays.
+            _ if is_dropped || !has_columns => {
+                kept.dropped += usize::from(is_dropped);
+                has_gap = true;
+            }
             id => {
+                kept.is_beginning &= !has_gap;
                 kept.text.extend_from_slice(&line);
                 kept.failed.extend(id.clone().filter(|_| is_failure(&line, format)));
                 kept.known.extend(id);
@@ -57,6 +80,7 @@ pub(super) fn read_kept(
     // A header alone is written anew: another version may have other columns.
     if kept.known.is_empty() {
         kept.text.clear();
+        kept.is_beginning = true;
     }
     Ok(kept)
 }

@@ -24,6 +24,11 @@ fn add(results: &mut Results, run: &GridRun) {
     results.add(&line(run)).unwrap();
 }
 
+/// The results of the campaign in a file.
+fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Results, Failure> {
+    Results::to_file(path, format, stamp, &runs()[0].setting_names())
+}
+
 /// The names of the runs in a file.
 fn ids(path: &Path, format: GridFormat) -> Vec<String> {
     let text = fs::read(path).unwrap();
@@ -37,7 +42,7 @@ fn a_result_is_in_the_file_at_once_and_in_its_place_in_the_end() {
         let path = dir.path().join("results");
         let runs = runs();
         let [first, second, third] = [0, 1, 2].map(|number| Stamp::default().id(&runs[number]));
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         // The first run takes longer than all others.
         results.take(2, line(&runs[2])).unwrap();
         results.take(1, line(&runs[1])).unwrap();
@@ -63,12 +68,12 @@ fn an_error_of_several_lines_stays_with_its_result() {
         let dir = TestDir::new("results-lines");
         let path = dir.path().join("results");
         let runs = runs();
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         let error = "panicked: they are not equal\n  left: 1\n right: 2".to_owned();
         results.take(1, GridLine::new(&runs[1], &Stamp::default(), Err(error))).unwrap();
         results.take(0, line(&runs[0])).unwrap();
         results.finish(&runs).unwrap();
-        let results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let results = to_file(&path, format, Stamp::default()).unwrap();
         assert_eq!((results.dropped(), results.has(&runs[1])), (0, true), "{format:?}");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.lines().last().unwrap().contains("  left: 1"), "{text}");
@@ -80,7 +85,7 @@ fn results_of_other_runs_stay_before_those_of_a_campaign() {
     let dir = TestDir::new("results-of-others");
     let path = dir.path().join("results.jsonl");
     let runs = runs();
-    let mut results = Results::to_file(&path, GridFormat::Jsonl, Stamp::default()).unwrap();
+    let mut results = to_file(&path, GridFormat::Jsonl, Stamp::default()).unwrap();
     [1, 2, 0].iter().for_each(|&number| add(&mut results, &runs[number]));
     // A campaign of the first two alone.
     results.finish(&runs[..2]).unwrap();
@@ -94,14 +99,14 @@ fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
         let dir = TestDir::new("results-cut");
         let path = dir.path().join("results");
         let runs = runs();
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         add(&mut results, &runs[0]);
         add(&mut results, &runs[1]);
         drop(results);
         let complete = fs::read_to_string(&path).unwrap();
         fs::write(&path, &complete[..complete.len() - 5]).unwrap();
 
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         let known: Vec<bool> = runs.iter().map(|run| results.has(run)).collect();
         assert_eq!(known, [true, false, false], "{format:?}");
         add(&mut results, &runs[1]);
@@ -114,7 +119,7 @@ fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
 fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
     let dir = TestDir::new("results-table");
     let path = dir.path().join("results.csv");
-    let mut results = Results::to_file(&path, Results::format_of(Some(&path)), Stamp::default()).unwrap();
+    let mut results = to_file(&path, Results::format_of(Some(&path)), Stamp::default()).unwrap();
     runs().iter().for_each(|run| add(&mut results, run));
     drop(results);
     let text = fs::read_to_string(&path).unwrap();
@@ -131,11 +136,11 @@ fn results_of_a_scenario_that_has_changed_are_dropped() {
         let dir = TestDir::new("results-of-another");
         let path = dir.path().join("results");
         let runs = runs();
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         runs.iter().for_each(|run| add(&mut results, run));
         drop(results);
         let changed = Stamp { scenario_sha256: "0123456789abcdef0123".to_owned(), ..Stamp::default() };
-        let results = Results::to_file(&path, format, changed).unwrap();
+        let results = to_file(&path, format, changed).unwrap();
         assert_eq!((results.dropped(), results.has(&runs[0])), (3, false), "{format:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "", "{format:?}");
     }
@@ -159,7 +164,7 @@ fn a_file_of_anything_else_is_refused_and_stays_as_it_is() {
     for format in [GridFormat::Jsonl, GridFormat::Csv] {
         for text in texts {
             fs::write(&path, text).unwrap();
-            let refused = Results::to_file(&path, format, Stamp::default()).err();
+            let refused = to_file(&path, format, Stamp::default()).err();
             let told = refused.expect(text).to_string();
             assert!(told.contains("notes, line ") && told.contains("stays as it is"), "{told}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "{format:?}");
@@ -175,13 +180,13 @@ fn parts_that_were_put_together_are_known() {
         let mut whole = String::new();
         for (number, run) in runs.iter().enumerate() {
             let path = dir.path().join(format!("part-{number}"));
-            let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+            let mut results = to_file(&path, format, Stamp::default()).unwrap();
             add(&mut results, run);
             whole += &fs::read_to_string(&path).unwrap();
         }
         let path = dir.path().join("whole");
         fs::write(&path, &whole).unwrap();
-        let results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let results = to_file(&path, format, Stamp::default()).unwrap();
         assert!(runs.iter().all(|run| results.has(run)), "{format:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{format:?}");
     }
@@ -193,13 +198,13 @@ fn a_first_line_that_was_cut_is_written_anew() {
         let dir = TestDir::new("results-first-cut");
         let path = dir.path().join("results");
         let runs = runs();
-        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let mut results = to_file(&path, format, Stamp::default()).unwrap();
         add(&mut results, &runs[0]);
         drop(results);
         let complete = fs::read_to_string(&path).unwrap();
         for length in [0, 2, 20] {
             fs::write(&path, &complete[..length]).unwrap();
-            let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+            let mut results = to_file(&path, format, Stamp::default()).unwrap();
             add(&mut results, &runs[0]);
             drop(results);
             assert_eq!(fs::read_to_string(&path).unwrap(), complete, "{format:?}, {length}");
@@ -236,11 +241,11 @@ fn results_of_a_controller_of_ones_own_are_of_one_build_of_the_program() {
         runs[1].has_own_controller = true;
         let build = |hash: &str| Stamp { program: Some(hash.to_owned()), ..Stamp::default() };
         let known = |stamp: Stamp| {
-            let results = Results::to_file(&path, format, stamp).unwrap();
+            let results = to_file(&path, format, stamp).unwrap();
             let known: Vec<bool> = runs.iter().map(|run| results.has(run)).collect();
             (known, results.dropped())
         };
-        let mut results = Results::to_file(&path, format, build("a")).unwrap();
+        let mut results = to_file(&path, format, build("a")).unwrap();
         for run in &runs {
             results.add(&GridLine::new(run, &build("a"), Err("did not run".to_owned()))).unwrap();
         }
@@ -250,4 +255,28 @@ fn results_of_a_controller_of_ones_own_are_of_one_build_of_the_program() {
         assert_eq!(known(build("a")), (vec![true; 3], 0), "{format:?}");
         assert_eq!(known(build("b")), (vec![true, false, true], 1), "{format:?}");
     }
+}
+
+#[test]
+fn a_table_with_other_columns_is_refused_and_stays_as_it_is() {
+    let dir = TestDir::new("results-columns");
+    let path = dir.path().join("results.csv");
+    let settings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+    let open = |names: &[&str]| Results::to_file(&path, GridFormat::Csv, Stamp::default(), &settings(names));
+    let mut results = open(&["link.loss"]).unwrap();
+    runs().iter().for_each(|run| add(&mut results, run));
+    drop(results);
+    let text = fs::read_to_string(&path).unwrap();
+    for names in [vec![], vec!["link.delay_ms"], vec!["link.delay_ms", "link.loss"]] {
+        let told = open(&names).err().expect("other columns").to_string();
+        assert!(told.contains("results.csv, line 2, is a result under other columns"), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    assert!(open(&["link.loss"]).unwrap().has(&runs()[2]));
+    // Of a table of another version before it nothing stays.
+    let other = "id,link.loss,scenario,speed\nseed=1 scenario=5e1f version=0.0.1,none,x,5\n";
+    fs::write(&path, format!("{other}{text}")).unwrap();
+    let results = open(&["link.loss"]).unwrap();
+    assert_eq!((results.dropped(), results.has(&runs()[0])), (1, true));
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
