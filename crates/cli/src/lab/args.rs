@@ -81,7 +81,7 @@ pub(crate) struct LabRunArgs {
     pub(crate) set: Vec<String>,
 
     /// Write what a side sent and received to this file, with the TLS secrets, for Wireshark. For one run only
-    #[arg(long, value_name = "FILE.pcapng")]
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with_all = ["plot", "compare"])]
     pub(crate) pcap: Option<PathBuf>,
 
     /// The side whose packets are written

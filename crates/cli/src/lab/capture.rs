@@ -11,8 +11,9 @@ use crate::failure::Failure;
 use crate::report::Output;
 
 pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), Failure> {
-    let ([word], 1) = (args.scenarios.as_slice(), args.runs) else {
-        return Err(Failure::Usage("--pcap writes one run: name one scenario, and no --runs".to_owned()));
+    let ([word], 1, [] | [_]) = (args.scenarios.as_slice(), args.runs, args.controller.as_slice()) else {
+        let what = "--pcap writes one run: name one scenario, one controller at most, and no --runs";
+        return Err(Failure::Usage(what.to_owned()));
     };
     let base = load::scenario(word)?;
     let scenario = base.with_settings(args.set.iter().map(String::as_str))?;

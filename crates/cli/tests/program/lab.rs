@@ -369,6 +369,12 @@ fn a_capture_holds_the_secrets_and_changes_nothing() {
     assert!(file.len() > 1_000_000, "{}", file.len());
     let both = ["lab", "run", "deep-space/minute", "deep-space/mars", "--pcap", path];
     finish(fulmar(&both)).failed(2, &["--pcap writes one run"]);
+    // What it does not do it does not leave out without a word.
+    for more in [["--controller", "bbr,cubic"], ["--compare", "link.delay_ms=5"], ["--plot", path]] {
+        let arguments = [&["lab", "run", "deep-space/minute", "--pcap", path][..], &more].concat();
+        let told = finish(fulmar(&arguments)).stderr();
+        assert!(told.contains("--pcap writes one run") || told.contains("cannot be used with"), "{told}");
+    }
 }
 
 #[test]
