@@ -145,7 +145,18 @@ impl ConnectionSpec {
         self.with_extras(Workload::replies(reply), Sender::Server)
     }
 
-    /// The workload with what this side sends beside the streams of requests.
+    /// Whether the server has something to send on it: replies, unreliable datagrams or frames.
+    pub(crate) fn asks_server(&self) -> bool {
+        let datagrams = self.datagrams.is_some_and(|datagrams| datagrams.from == Sender::Server);
+        let media = self.media.iter().any(|media| media.from == Sender::Server);
+        self.download_bytes.is_some() || datagrams || media
+    }
+
+    /// Whether one side sends frames of audio or video on it.
+    pub(crate) fn has_media(&self) -> bool {
+        !self.media.is_empty()
+    }
+
     /// Bytes of streams that both sides send, on all repetitions.
     pub(crate) fn bytes(&self) -> u64 {
         let (client, server) = (self.client_workload(), self.server_workload());
@@ -155,9 +166,10 @@ impl ConnectionSpec {
         streams.saturating_add(media).saturating_mul(u64::from(self.repeat.0))
     }
 
+    /// The workload with what this side sends beside the streams of requests.
     fn with_extras(&self, workload: Workload, side: Sender) -> Workload {
         let media = self.media.iter().filter(|media| media.from == side).map(MediaSpec::model).collect();
-        let workload = Workload { media, times_reads: !self.media.is_empty(), ..workload };
+        let workload = Workload { media, times_reads: self.has_media(), ..workload };
         match self.datagrams {
             Some(datagrams) if datagrams.from == side => Workload {
                 datagrams: datagrams.count.0,

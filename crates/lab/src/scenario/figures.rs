@@ -193,8 +193,8 @@ pub(crate) struct Measuring<'a> {
     pub(crate) controller: &'a str,
     /// For each connection whether completion does not wait for it.
     pub(crate) background: &'a [bool],
-    /// After which time a datagram is of no use.
-    pub(crate) deadline: Option<Duration>,
+    /// For each connection after which time a datagram is of no use.
+    pub(crate) deadlines: &'a [Option<Duration>],
     /// When the link is repaired.
     pub(crate) repaired_at: Option<Instant>,
     /// When the first connection that counts began.

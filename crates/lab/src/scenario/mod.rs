@@ -271,9 +271,10 @@ impl Scenario {
 
     /// What the server does with each connection.
     fn server_workload(&self) -> Workload {
-        let mut workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
-        let nothing = Workload::replies(0);
-        workloads.find(|workload| *workload != nothing).unwrap_or(nothing)
+        let connections = &self.file.connection;
+        let asking = connections.iter().find(|connection| connection.asks_server());
+        let workload = asking.map_or(Workload::replies(0), ConnectionSpec::server_workload);
+        Workload { times_reads: connections.iter().any(ConnectionSpec::has_media), ..workload }
     }
 }
 

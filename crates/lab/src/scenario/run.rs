@@ -127,6 +127,7 @@ impl Scenario {
         }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
+        let deadlines: Vec<_> = connections().map(|(spec, _)| spec.deadline()).collect();
         let paths = self.lab_paths(report.seed);
         let (up, down) = match paths.as_slice() {
             [] => self.link().build(report.seed),
@@ -136,7 +137,7 @@ impl Scenario {
             scenario: &self.name,
             controller: controller.as_str(),
             background: &background,
-            deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
+            deadlines: &deadlines,
             repaired_at: self.repaired_at(),
             start,
             events: &self.link_events(),

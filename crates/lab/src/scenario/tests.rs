@@ -119,6 +119,54 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
 }
 
 #[test]
+fn the_server_sends_the_same_on_all_connections_in_whatever_order_they_stand() {
+    let datagrams = "datagrams = { from = \"server\", count = 5, bytes = 20, interval_ms = 10 }";
+    let media = "media = [{ from = \"server\", frames = 5, interval_ms = 10, bytes = 20 }]";
+    let client_media = "media = [{ from = \"client\", frames = 5, interval_ms = 10, bytes = 20 }]";
+    let (upload, download) = ("upload_bytes = 5", "download_bytes = 5");
+    let other = "download_bytes = 6";
+    let parse = |first: &str, second: &str| {
+        let text = format!("title = 'x'\n[[connection]]\n{first}\n[[connection]]\n{second}\n");
+        Scenario::parse("s", &text)
+    };
+    for (one, two) in
+        [(upload, datagrams), (upload, media), (download, datagrams), (download, media), (download, other)]
+    {
+        for (first, second) in [(one, two), (two, one)] {
+            let told = parse(first, second).unwrap_err().to_string();
+            assert!(
+                told.ends_with("the server sends the same on all connections"),
+                "{first} {second}: {told}"
+            );
+        }
+    }
+    for (one, two) in [(upload, download), (download, client_media), (datagrams, datagrams)] {
+        for (first, second) in [(one, two), (two, one)] {
+            let figures = parse(first, second).unwrap().run(None, 1).unwrap();
+            let frames = if [one, two].contains(&client_media) { 5 } else { 0 };
+            assert_eq!(figures.more.frame_delays.len(), frames, "{first} {second}");
+        }
+    }
+}
+
+#[test]
+fn datagrams_are_judged_by_the_deadline_of_their_connection() {
+    let connection = |deadline: &str| {
+        format!(
+            "[[connection]]\ndatagrams = {{ from = \"client\", count = 10, bytes = 20, interval_ms = 20{deadline} }}\n"
+        )
+    };
+    let share = |deadlines: [&str; 2]| {
+        let head = "title = 'x'\n[link]\nrate_mbps = 10\ndelay_ms = 10\n";
+        let text = head.to_owned() + &deadlines.map(connection).concat();
+        Scenario::parse("s", &text).unwrap().run(None, 1).unwrap().more.datagrams_in_time
+    };
+    let (short, long) = (", deadline_ms = 5", ", deadline_ms = 60");
+    assert_eq!([share([long, short]), share([short, long])], [Some(0.5); 2]);
+    assert_eq!([share([long, ""]), share(["", long]), share(["", ""])], [Some(1.0), Some(1.0), None]);
+}
+
+#[test]
 fn one_direction_goes_before_both() {
     let (up, down) = Scenario::parse("s", SCENARIO).unwrap().link().build(1);
     assert_eq!((up.rate_bps, down.rate_bps), (Some(10_000_000), Some(2_500_000)));

@@ -1,6 +1,8 @@
 //! Whether the parts of a scenario make sense, each by itself and together.
 
+use super::connection::ConnectionSpec;
 use super::{Goal, Metric, Scenario, ScenarioError, nat, path};
+use crate::Workload;
 
 /// The most connections that a scenario can have.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -40,13 +42,19 @@ impl Scenario {
             if let Some(problem) = connection.problem() {
                 return complain(problem);
             }
-            let differs = connection.server_workload() != self.server_workload()
-                && (connection.download_bytes.is_some() || self.server_workload().datagrams > 0);
-            if differs {
+            if self.asks_server_for_more_or_less(connection) {
                 return complain("the server sends the same on all connections");
             }
         }
         Ok(())
+    }
+
+    /// Whether a connection asks for something that the server does not send on all, or not for what it sends unasked.
+    fn asks_server_for_more_or_less(&self, connection: &ConnectionSpec) -> bool {
+        let all = self.server_workload();
+        let own = Workload { times_reads: all.times_reads, ..connection.server_workload() };
+        let is_unasked = all.datagrams > 0 || !all.media.is_empty();
+        own != all && (connection.asks_server() || is_unasked)
     }
 
     fn validate_links(&self) -> Result<(), ScenarioError> {

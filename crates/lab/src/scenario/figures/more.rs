@@ -47,23 +47,11 @@ pub struct MoreFigures {
 impl MoreFigures {
     pub(super) fn of(report: &RunReport, measuring: Measuring<'_>) -> Self {
         let all = || report.connections.iter().flat_map(sides);
-        let mut datagrams: Vec<Message> = report
-            .connections
-            .iter()
-            .flat_map(|ConnectionReport { client, server }| {
-                [Message::all(Side::Client, client, server), Message::all(Side::Server, server, client)]
-            })
-            .flatten()
-            .collect();
+        let mut datagrams: Vec<Message> = report.connections.iter().flat_map(Message::of).collect();
         datagrams.sort_by_key(|datagram| datagram.delay);
         let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring));
         let datagram_delays_outside_events = calm.map(|datagram| datagram.delay).collect();
         let datagram_delays: Vec<Duration> = datagrams.iter().map(|datagram| datagram.delay).collect();
-        let sent: u64 = all().map(|side| side.datagrams_sent).sum();
-        let in_time = measuring
-            .deadline
-            .filter(|_| sent > 0)
-            .map(|deadline| datagram_delays.partition_point(|delay| *delay <= deadline) as f64 / sent as f64);
         let resumed = measuring.repaired_at.zip(report.first_watched);
         let rate = measuring.watched.and_then(|sender| watched_rate(report, measuring, sender));
         Self {
@@ -78,7 +66,7 @@ impl MoreFigures {
             bytes_by_connection: report.connections.iter().map(bytes_read).collect(),
             datagram_delays,
             datagram_delays_outside_events,
-            datagrams_in_time: in_time,
+            datagrams_in_time: datagrams_in_time(report, measuring.deadlines),
             frame_delays: all().flat_map(|side| side.frame_delays.iter().flatten().copied()).collect(),
             full_rate_after_rtts: rate.as_ref().and_then(|(rate, first)| rate.full_after_rtts((*first)?)),
             sum_after_s: rate.as_ref().and_then(|(rate, _)| rate.nearly_full_after_s(measuring.repaired_at?)),
@@ -140,6 +128,17 @@ fn backup_bytes(report: &RunReport, paths: &[LabPath]) -> Option<u64> {
     bytes.reduce(|sum, bytes| sum + bytes)
 }
 
+/// The share of the unreliable datagrams sent that came before the deadline of their connection, if it has one.
+fn datagrams_in_time(report: &RunReport, deadlines: &[Option<Duration>]) -> Option<f64> {
+    let (mut sent, mut in_time) = (0, 0);
+    for (connection, deadline) in report.connections.iter().zip(deadlines) {
+        let Some(deadline) = *deadline else { continue };
+        sent += sides(connection).map(|side| side.datagrams_sent).iter().sum::<u64>();
+        in_time += Message::of(connection).filter(|datagram| datagram.delay <= deadline).count();
+    }
+    (sent > 0).then(|| in_time as f64 / sent as f64)
+}
+
 /// The longest handshake of all clients; `None` if one was not completed.
 fn handshake_s(report: &RunReport) -> Option<f64> {
     let durations = report.connections.iter().map(|connection| connection.client.handshake);
@@ -172,6 +171,12 @@ struct Message {
 }
 
 impl Message {
+    /// Those of both sides of a connection.
+    fn of(ConnectionReport { client, server }: &ConnectionReport) -> impl Iterator<Item = Self> {
+        let sent = [Self::all(Side::Client, client, server), Self::all(Side::Server, server, client)];
+        sent.into_iter().flatten()
+    }
+
     fn all(sender: Side, from: &SideReport, to: &SideReport) -> Vec<Self> {
         let arrived = to.datagram_times_received.iter().filter_map(|(index, at)| {
             let sent = *from.datagram_times_sent.get(usize::try_from(*index).ok()?)?;
