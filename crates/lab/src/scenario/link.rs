@@ -236,7 +236,7 @@ impl LinkSpecs<'_> {
                 down.schedule.extend(entry.scheduled(&mut rng));
             }
         }
-        (up, down)
+        (with_whole_queues(up), with_whole_queues(down))
     }
 
     /// The stops, in the order of their beginning.
@@ -250,6 +250,20 @@ impl LinkSpecs<'_> {
     pub(crate) fn problem(self) -> Option<(usize, &'static str)> {
         self.schedule.iter().enumerate().find_map(|(number, entry)| Some((number, entry.problem()?)))
     }
+}
+
+/// The link, where each change of the queue has the half that it leaves as it is: of the link, a change replaces both.
+fn with_whole_queues(mut link: LinkConfig) -> LinkConfig {
+    // The sort is stable: of changes at one time, the last one given is the last.
+    link.schedule.sort_by_key(|scheduled| scheduled.at);
+    let mut limit = link.queue;
+    for scheduled in &mut link.schedule {
+        if let Change::Queue(queue) = &mut scheduled.change {
+            limit = QueueLimit { bytes: queue.bytes.or(limit.bytes), time: queue.time.or(limit.time) };
+            *queue = limit;
+        }
+    }
+    link
 }
 
 impl ScheduleSpec {
@@ -287,3 +301,6 @@ impl ScheduleSpec {
         self.set.not_scheduled().or(nothing).or_else(|| self.repeat?.problem())
     }
 }
+
+#[cfg(test)]
+mod tests;
