@@ -242,7 +242,7 @@ impl Curve {
         Row {
             scenario: self.sweep.clone(),
             controller: self.controller,
-            metric: "largest_step",
+            metric: "largest_step".into(),
             reference: None,
             goal: Some(STEP_MAX),
             measured: self.largest_step,

@@ -219,7 +219,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     [
         row.scenario.clone(),
         row.controller.to_string(),
-        row.metric.to_owned(),
+        row.metric.to_string(),
         figure(row.reference),
         figure(row.goal),
         figure(row.measured),

@@ -59,7 +59,7 @@ pub fn check_rows(fixed: &Exploration, outcomes: &[Outcome]) -> Vec<Row> {
         Some(Row {
             scenario: NAME.to_owned(),
             controller,
-            metric,
+            metric: metric.into(),
             reference: None,
             goal,
             measured,

@@ -1,5 +1,6 @@
 //! Scenarios against their goals.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
@@ -120,7 +121,7 @@ pub struct Row {
     /// The controller.
     pub controller: ControllerName,
     /// The figure that the goal is about.
-    pub metric: &'static str,
+    pub metric: Cow<'static, str>,
     /// The reference figure.
     pub reference: Option<f64>,
     /// What is to be reached.
@@ -281,7 +282,7 @@ fn row(
     Row {
         scenario: subject.scenario.name().to_owned(),
         controller,
-        metric: goal.metric.as_str(),
+        metric: goal.metric.as_str().into(),
         reference: goal.reference,
         goal: goal.limit(),
         measured,

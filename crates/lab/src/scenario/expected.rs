@@ -108,7 +108,7 @@ mod tests {
         Row {
             scenario: scenario.to_owned(),
             controller: ControllerName::Bbr,
-            metric: "completion_s",
+            metric: "completion_s".into(),
             reference: None,
             goal: Some(1.0),
             measured: None,

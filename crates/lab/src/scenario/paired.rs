@@ -5,6 +5,7 @@
 
 mod statistics;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -333,15 +334,14 @@ fn figures(spec: &ComparisonSpec) -> impl Iterator<Item = Figure> {
 }
 
 impl Figure {
-    fn name(self) -> &'static str {
+    fn name(self) -> Cow<'static, str> {
         match self {
-            Self::Quantile(share) if share <= 0.5 => "p50_change",
-            Self::Quantile(share) if share <= 0.95 => "p95_change",
-            Self::Quantile(_) => "p99_change",
-            Self::Of(Compared::ExtraBytes) => "extra_bytes_ratio",
-            Self::Of(Compared::Resent) => "resent_share",
-            Self::Of(Compared::Missed) => "missed_ratio",
-            Self::Of(Compared::Completion | Compared::Bytes) => "bytes_change",
+            // Four digits are more than there are runs for, and hide what a product of fractions has behind them.
+            Self::Quantile(share) => format!("p{}_change", (share * 1e6).round() / 1e4).into(),
+            Self::Of(Compared::ExtraBytes) => "extra_bytes_ratio".into(),
+            Self::Of(Compared::Resent) => "resent_share".into(),
+            Self::Of(Compared::Missed) => "missed_ratio".into(),
+            Self::Of(Compared::Completion | Compared::Bytes) => "bytes_change".into(),
         }
     }
 

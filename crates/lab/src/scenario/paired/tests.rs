@@ -30,7 +30,7 @@ fn rows(seeds: u32) -> Vec<Row> {
 #[test]
 fn a_row_tells_all_ways_the_pairs_and_the_confidence() {
     let rows = rows(20);
-    let named: Vec<_> = rows.iter().map(|row| (row.scenario.as_str(), row.metric)).collect();
+    let named: Vec<_> = rows.iter().map(|row| (row.scenario.as_str(), row.metric.as_ref())).collect();
     assert_eq!(
         named,
         [
@@ -51,6 +51,13 @@ fn a_row_tells_all_ways_the_pairs_and_the_confidence() {
         assert_eq!(ways, [Way::None, Way::Repeat, Way::Duplicates, Way::Tail]);
     }
     assert_eq!(rows[4].verdict, Verdict::Told, "nothing is asked of it");
+}
+
+#[test]
+fn a_row_is_named_by_its_quantile() {
+    let names = [0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 0.07].map(|share| Figure::Quantile(share).name());
+    let expected = ["p25", "p50", "p90", "p95", "p99", "p99.9", "p7"];
+    assert_eq!(names, expected.map(|name| format!("{name}_change")));
 }
 
 #[test]
