@@ -153,7 +153,8 @@ impl Sample {
         let Ok(figures) = result else {
             return Self {
                 completion_s: f64::INFINITY,
-                bytes: 0.0,
+                // Those until it failed tell nothing: the row has no figure.
+                bytes: f64::NAN,
                 missed: 1.0,
                 recovered: 0.0,
                 resent: 0.0,

@@ -54,6 +54,23 @@ fn a_row_tells_all_ways_the_pairs_and_the_confidence() {
 }
 
 #[test]
+fn a_run_that_failed_is_not_a_cheap_one() {
+    let text =
+        FILE.replace("download_bytes = [5_000, 20_000]\nquantiles = [0.5, 0.95]", "figure = \"bytes\"");
+    let scenario = Scenario::parse("mine", &text).unwrap();
+    let check = PairedCheck::new([scenario], None, Some(3)).unwrap();
+    let mut results: Vec<_> = (0..check.len()).map(|number| Some(check.run(number))).collect();
+    assert_eq!(check.rows(&results)[0].verdict, Verdict::Met);
+    let of_tail = check.tasks.iter().position(|(series, _)| series.way == Way::Tail).unwrap();
+    results[of_tail] = None;
+    for row in check.rows(&results) {
+        assert_eq!(row.measured, None, "{}", row.metric);
+        assert_ne!(row.verdict, Verdict::Met);
+        assert!(row.note.unwrap().contains("1 runs failed"));
+    }
+}
+
+#[test]
 fn a_row_is_named_by_its_quantile() {
     let names = [0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 0.07].map(|share| Figure::Quantile(share).name());
     let expected = ["p25", "p50", "p90", "p95", "p99", "p99.9", "p7"];
