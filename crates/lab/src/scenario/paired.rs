@@ -112,6 +112,14 @@ pub(super) struct ComparisonSpec {
     runs: Option<Count>,
 }
 
+impl ComparisonSpec {
+    /// What makes no sense about it, if anything.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        let is_empty = self.figure == Compared::Completion && self.quantiles.is_empty();
+        is_empty.then_some("a comparison of completion times needs `quantiles`, and one of others a `figure`")
+    }
+}
+
 const fn tail() -> Way {
     Way::Tail
 }

@@ -24,6 +24,11 @@ impl Scenario {
                 return Err(self.about_table("[[goal]]", number, &problem));
             }
         }
+        for (number, comparison) in self.file.comparison.iter().enumerate() {
+            if let Some(problem) = comparison.problem() {
+                return Err(self.about_table("[[comparison]]", number, problem));
+            }
+        }
         self.validate_counts()?;
         self.validate_configurations()
     }

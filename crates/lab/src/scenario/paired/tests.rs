@@ -54,6 +54,18 @@ fn a_row_tells_all_ways_the_pairs_and_the_confidence() {
 }
 
 #[test]
+fn a_comparison_of_nothing_is_refused() {
+    let told = |line: &str| {
+        let text = FILE.replace("quantiles = [0.5, 0.95]\n", line);
+        Scenario::parse("mine", &text).unwrap_err().to_string()
+    };
+    for line in ["", "quantiles = []\n"] {
+        let expected = "mine:9: [[comparison]]: a comparison of completion times needs `quantiles`";
+        assert!(told(line).starts_with(expected), "{}", told(line));
+    }
+}
+
+#[test]
 fn a_run_that_failed_is_not_a_cheap_one() {
     let text =
         FILE.replace("download_bytes = [5_000, 20_000]\nquantiles = [0.5, 0.95]", "figure = \"bytes\"");
