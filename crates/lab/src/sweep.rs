@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::scenario::{ControllerName, Row, RunError, Scenario, ScenarioError, Verdict};
+use crate::scenario::{ControllerName, Row, RunError, Scenario, ScenarioError, Verdict, median};
 
 /// The largest change of the time from a point to the next one, as a share of the smaller time.
 pub const STEP_MAX: f64 = 0.1;
@@ -37,7 +37,7 @@ pub struct Sweep {
 pub struct SweepPoint {
     /// The value.
     pub x: f64,
-    /// The median of the times in seconds; `None` if most of its runs went wrong or were given up.
+    /// The median of the times in seconds; `None` if half of its runs or more went wrong or were given up.
     pub completion_s: Option<f64>,
     /// The times by seed, from 1 on.
     #[serde(skip)]
@@ -215,7 +215,7 @@ impl Curve {
         }
         for point in &mut self.points {
             point.seeds = point.times.len();
-            point.completion_s = median(&point.times);
+            point.completion_s = median_time(&point.times);
         }
         let changes: Vec<Option<f64>> =
             self.points.windows(2).map(|pair| change(&pair[0], &pair[1])).collect();
@@ -263,11 +263,11 @@ fn change(a: &SweepPoint, b: &SweepPoint) -> Option<f64> {
     }
 }
 
-/// The middle one; what has no time is beyond all others.
-fn median(times: &[Option<f64>]) -> Option<f64> {
+/// The median of the times; what has none is beyond all others.
+fn median_time(times: &[Option<f64>]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().filter(|time| time.is_finite())
+    median(&sorted).filter(|time| time.is_finite())
 }
 
 /// The setting with the value in its place, as a whole number if the scenario takes no other.

@@ -319,7 +319,7 @@ impl Metric {
 }
 
 /// The middle of sorted figures; of an even number, the mean of the two in the middle.
-fn median(sorted: &[f64]) -> Option<f64> {
+pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     let upper = sorted.get(sorted.len() / 2)?;
     let lower = sorted[(sorted.len() - 1) / 2];
     Some((lower + upper) / 2.0)

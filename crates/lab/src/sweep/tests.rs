@@ -21,6 +21,19 @@ fn curve(time: impl Fn(f64, u64) -> Option<f64>) -> (Curve, usize) {
 }
 
 #[test]
+fn of_an_even_number_of_times_the_median_is_the_mean_of_the_two_in_the_middle() {
+    let time = |times: &[Option<f64>]| {
+        let mut curve = sweep(10.0, 10.0).unwrap().curve(ControllerName::Bbr);
+        curve.add(&curve.next_tasks(times.len() as u32), times);
+        curve.points[0].completion_s
+    };
+    assert_eq!(time(&[Some(3.0), Some(1.0)]), Some(2.0));
+    assert_eq!(time(&[Some(9.0), Some(1.0), Some(3.0), Some(2.0)]), Some(2.5));
+    assert_eq!(time(&[Some(9.0), Some(1.0), Some(3.0)]), Some(3.0));
+    assert_eq!(time(&[Some(1.0), None]), None);
+}
+
+#[test]
 fn a_threshold_is_a_step_and_a_slope_is_none() {
     let (smooth, runs) = curve(|x, _| Some(x));
     assert_eq!((smooth.steps.len(), runs), (0, 3 * smooth.points.len()));
