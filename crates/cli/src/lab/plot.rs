@@ -135,7 +135,9 @@ fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
     fact("packets sent", side.packets_sent.to_string());
     fact("lost", side.packets_lost.to_string());
     fact("lost in error", side.packets_spurious.to_string());
-    fact("dropped by the link", (recording.up.drops.len() + recording.down.drops.len()).to_string());
+    // Of all paths.
+    let dropped = figures.up.packets_dropped + figures.down.packets_dropped;
+    fact("dropped by the link", dropped.to_string());
     fact("probe timeouts", side.pto_count.to_string());
     if let (Some(min), Some(max)) = (side.rtt_min_ms, side.rtt_max_ms) {
         fact("round-trip time", format!("{min:.1} to {max:.1} ms"));
@@ -166,6 +168,20 @@ mod tests {
         let mut runs: Vec<Run> = names.iter().map(run).collect();
         shorten_names(&mut runs);
         runs.into_iter().map(|run| run.name).collect()
+    }
+
+    #[test]
+    fn packets_that_any_path_dropped_are_told() {
+        let text = "title = \"x\"\n[[path]]\nname = \"A\"\nlink = { rate_mbps = 1, delay_ms = 10, queue_bytes = 5_000 }\n\
+                    [[path]]\nname = \"B\"\nlink = { rate_mbps = 10, delay_ms = 10, loss = { uniform = { probability = 0.02 } } }\n\
+                    [[connection]]\nupload_bytes = 2_000_000\n";
+        let scenario = Scenario::parse("paths", text).expect("a scenario");
+        let (figures, recording) = scenario.run_recorded(None, 1).expect("a run");
+        let [a, b] = [0, 1]
+            .map(|path| figures.paths[path].up.packets_dropped + figures.paths[path].down.packets_dropped);
+        assert!(b > 0, "{:?}", figures.paths);
+        let facts = facts(&figures, &recording);
+        assert!(facts.contains(&("dropped by the link".to_owned(), (a + b).to_string())), "{facts:?}");
     }
 
     #[test]
