@@ -48,6 +48,8 @@ pub enum TrafficPattern {
 }
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Over so many turns the time between two packets is looked for; traffic that needs more never comes again.
+const TURNS_MAX: u32 = 10_000;
 /// No two packets leave at one instant.
 const GAP_MIN: Duration = Duration::from_nanos(1);
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -104,21 +106,25 @@ impl CrossSource {
         }
     }
 
-    /// When the packet after the one that leaves now does so.
+    /// When the packet after the one that leaves now does so. The time between two packets passes only while traffic is on.
     fn following(&mut self, setting: CrossTraffic, cx: &mut Context<'_>) -> Instant {
         let now = cx.now();
-        let on_until = match self.on_until {
+        let mut on_until = match self.on_until {
             Some(on_until) => on_until,
             None => Self::on_from(now, setting.pattern, cx),
         };
-        let next = now + setting.gap();
-        if next < on_until {
-            self.on_until = Some(on_until);
-            return next;
+        let mut next = now + setting.gap();
+        for _ in 0..TURNS_MAX {
+            if next < on_until || next == Instant::FAR_FUTURE {
+                self.on_until = Some(on_until);
+                return next;
+            }
+            let left = next.saturating_since(on_until);
+            let resumes = on_until + Self::off_time(setting.pattern, cx);
+            on_until = Self::on_from(resumes, setting.pattern, cx);
+            next = resumes + left;
         }
-        let resumes = (on_until + Self::off_time(setting.pattern, cx)).max(next);
-        self.on_until = Some(Self::on_from(resumes, setting.pattern, cx));
-        resumes
+        Instant::FAR_FUTURE
     }
 }
 

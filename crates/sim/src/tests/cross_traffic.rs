@@ -62,6 +62,20 @@ fn it_is_off_now_and_then() {
 }
 
 #[test]
+fn turns_with_few_packets_keep_the_rate() {
+    let carried = |rate_bps, on, off| {
+        let pattern = TrafficPattern::OnOff { on: millis(on), off: millis(off) };
+        let traffic = CrossTraffic { pattern, ..CrossTraffic::steady(rate_bps) };
+        let mut line = Line::new(1, shared(traffic, QueueLimit::default()));
+        run(&mut line, Instant::from_millis(30_000));
+        line.stats().cross_packets_carried
+    };
+    // A packet every 10 ms of 11 in 30, and one every 100 ms of as many.
+    assert_eq!([carried(1_000_000, 11, 19), carried(100_000, 11, 19)], [1_100, 110]);
+    assert_eq!(carried(1_000_000, 0, 10), 1, "never on");
+}
+
+#[test]
 fn random_turns_have_their_means() {
     let pattern = TrafficPattern::RandomOnOff { on_mean: millis(100), off_mean: millis(300) };
     let traffic = CrossTraffic { pattern, ..CrossTraffic::steady(5_000_000) };
