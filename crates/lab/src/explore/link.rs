@@ -42,9 +42,9 @@ pub struct DrawnLink {
     pub return_rate_mbps: f64,
     /// The round-trip time without queues and jitter.
     pub rtt_ms: f64,
-    /// The queue in products of rate and round-trip time, as drawn.
+    /// The queue in the direction of the data, in products of rate and round-trip time: as drawn, or what the shortest queue comes to.
     pub queue_bdp: f64,
-    /// The queue in the direction of the data.
+    /// The same in bytes.
     pub queue_bytes: u64,
     /// The queue of the return path.
     pub return_queue_bytes: u64,
@@ -109,10 +109,9 @@ impl DrawnLink {
         let ratio = space.slow_return.ratio.log_uniform(&mut rng);
         let slow_rate = rounded(rate_mbps / ratio).max(space.slow_return.rate_mbps_min).min(rate_mbps);
         let return_rate_mbps = if slow { slow_rate } else { rate_mbps };
-        let queue = |rate: f64| {
-            let bytes = rate * 1e6 / 8.0 * rtt_ms / 1e3 * queue_bdp;
-            bytes.max(PACKET_BYTES * f64::from(space.queue_packets_min)) as u64
-        };
+        let bdp = |rate: f64| rate * 1e6 / 8.0 * rtt_ms / 1e3;
+        let queue_min = PACKET_BYTES * f64::from(space.queue_packets_min);
+        let queue = |rate: f64| (bdp(rate) * queue_bdp).max(queue_min) as u64;
         let link = Self {
             number,
             seed,
@@ -121,7 +120,7 @@ impl DrawnLink {
             rate_mbps,
             return_rate_mbps,
             rtt_ms,
-            queue_bdp,
+            queue_bdp: queue_bdp.max(rounded(queue_min / bdp(rate_mbps))),
             queue_bytes: queue(rate_mbps),
             return_queue_bytes: queue(return_rate_mbps),
             loss,

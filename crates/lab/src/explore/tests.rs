@@ -18,7 +18,11 @@ fn links_fill_the_space_and_do_not_leave_it() {
     for link in &drawn {
         assert!((1.0..=1_000.0).contains(&link.rate_mbps), "{link:?}");
         assert!((2.0..=1_200.0).contains(&link.rtt_ms), "{link:?}");
-        assert!((0.15..=3.0).contains(&link.queue_bdp) && link.queue_bytes >= 15_000, "{link:?}");
+        let is_shortest = link.queue_bytes == 15_000;
+        assert!(link.queue_bdp >= 0.15 && (link.queue_bdp <= 3.0 || is_shortest), "{link:?}");
+        assert!(link.queue_bytes >= 15_000, "{link:?}");
+        let bdp_bytes = link.rate_mbps * 1e6 / 8.0 * link.rtt_ms / 1e3;
+        assert!((link.queue_bytes as f64 / bdp_bytes / link.queue_bdp - 1.0).abs() < 1e-3, "{link:?}");
         assert!((0.0..=0.08).contains(&link.loss_share), "{link:?}");
         assert!((30_000..=30_000_000).contains(&link.bytes), "{link:?}");
         assert!(link.return_rate_mbps <= link.rate_mbps && link.return_rate_mbps >= 0.5, "{link:?}");
