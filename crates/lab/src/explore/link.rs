@@ -227,8 +227,9 @@ impl DrawnLink {
             DrawnLoss::None => String::new(),
             DrawnLoss::Single => format!("loss = {{ uniform = {{ probability = {share} }} }}\n"),
             DrawnLoss::Bursts => {
-                // A burst begins with a packet that is in none: those are the share that is not lost.
-                let begins = rounded(share / (self.burst_packets * (1.0 - share)));
+                // A burst begins with a packet that would come through, or with the one behind another burst: between two there are
+                // (1 - begins) / begins packets, in the mean, for each `burst_packets` that are lost.
+                let begins = rounded(share / (self.burst_packets * (1.0 - share) + share));
                 let longest = self.longest_burst();
                 format!(
                     "loss = {{ burst = {{ probability = {begins}, length_min = 1, length_max = {longest} }} }}\n"

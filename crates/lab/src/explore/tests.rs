@@ -102,6 +102,23 @@ fn the_share_that_is_lost_is_the_share_that_was_drawn() {
 }
 
 #[test]
+fn short_bursts_of_a_large_share_lose_that_share() {
+    let link = |share: f64| {
+        let text = format!(
+            "rate_mbps = [50, 50]\nrtt_ms = [20, 20]\nbytes = [5e6, 5e6]\nqueue_bdp = [3, 3]\n\
+             loss = {{ single_share = 0, burst_share = 1, probability = [{share}, {share}], burst_packets = [2, 2] }}\n\
+             jitter = {{ bell_share = 0, wifi_share = 0 }}\nslow_return = {{ share = 0 }}\n"
+        );
+        DrawnLink::draw(&Space::parse("space", &text).unwrap(), 1, 0)
+    };
+    let figures = link(0.3).scenario().unwrap().run(Some(ControllerName::Bbr), 1).unwrap();
+    let lost = figures.down.packets_dropped as f64 / figures.down.packets_sent as f64;
+    assert!((0.28..0.325).contains(&lost), "{lost}");
+    assert!(link(0.7).toml().contains("probability = 0.5385"), "{}", link(0.7).toml());
+    assert!(link(0.7).scenario().is_ok());
+}
+
+#[test]
 fn percentiles_count_what_went_wrong_as_beyond_all_others() {
     let exploration = Exploration::new(&Space::default(), 1, 20, vec![ControllerName::Bbr]);
     let outcome = |number: usize| {
