@@ -23,7 +23,8 @@ pub(crate) struct FrameWriter<'a> {
     copies: bool,
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
-    /// Whether a STREAM frame that reaches the end of the packet says its length all the same.
+    /// Whether a STREAM frame that reaches the end of the packet says its length all the same. True as long as the packet is
+    /// cut, or a symbol wants that.
     lengths: bool,
     /// The protection of the data that the packet may carry; `None`: whatever there is.
     only: Option<(Protections, Protection)>,
@@ -172,19 +173,20 @@ impl<'a> FrameWriter<'a> {
         header.begin(&mut self.writer);
         let is_cut = len < self.writer.remaining();
         self.writer.limit(len);
-        self.lengths = is_cut || matches!(header, SymbolHeader::Framed(_));
+        self.lengths |= is_cut || matches!(header, SymbolHeader::Framed(_));
         self.open = Some(OpenSymbol { header, symbol, start: self.writer.len(), tokens: self.frames.len() });
     }
 
     /// Ends the symbol. Returns its bytes, its tokens, and how many tokens came before them; `None` if no symbol was begun,
-    /// or nothing was written into it, which is then as if it had not been begun.
+    /// or nothing was written into it, which is then as if it had not been begun, but that the packet stays cut.
     pub(crate) fn end_symbol(&mut self) -> Option<(&[u8], &[SentFrame], usize)> {
         let OpenSymbol { header, symbol, start, tokens } = self.open.take()?;
-        self.lengths = false;
         if self.writer.len() == start {
+            // Padding may follow what is written now as well.
             self.writer.rewind(start - header.len());
             return None;
         }
+        self.lengths = false;
         let start = match header {
             SymbolHeader::Sid(_) => start,
             SymbolHeader::Framed(_) => SourceSymbol::end(start, &mut self.writer),

@@ -68,6 +68,29 @@ fn padding_behind_a_symbol_that_is_cut_is_no_data_of_its_stream() {
 }
 
 #[test]
+fn padding_in_a_packet_that_was_cut_for_a_symbol_without_frames_is_no_data_of_a_stream() {
+    let sid = |id| SymbolHeader::Sid(FecSid { id });
+    // Nothing but the stream follows, or another symbol that would not cut the packet further.
+    for is_followed in [false, true] {
+        let mut payload = [0; 100];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        out.begin_symbol(sid(3), SymbolId(3), 80);
+        assert_eq!(out.end_symbol(), None);
+        if is_followed {
+            out.begin_symbol(sid(3), SymbolId(3), 100);
+        }
+        let written = out.write_stream(id(), 0, 1_000, false, |room| room.fill(1)).unwrap();
+        assert!(out.space() == 0 && out.finish().len < 100);
+        let read: Vec<_> = frames(&payload, Dialect::SinglePath).map(Result::unwrap).collect();
+        let lengths = read.iter().filter_map(|frame| match frame {
+            Frame::Stream(stream) => Some(stream.data.len()),
+            _ => None,
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [written], "{read:?}");
+    }
+}
+
+#[test]
 fn a_symbol_without_frames_leaves_no_trace() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
