@@ -99,6 +99,9 @@ pub struct DecoderStats {
     pub dropped_equations: u64,
     /// The bytes that were multiplied.
     pub work: u64,
+    /// Places of the window that were looked at for equations with symbols that left it. They are no work that is limited, but
+    /// few for each equation that was dropped.
+    pub visits: u64,
 }
 
 /// Recovers lost source symbols, at every symbol that arrives.
@@ -350,6 +353,7 @@ impl Decoder {
         }
         let (kernel, budget) = (self.kernel, &mut self.budget);
         self.stats.dropped_equations += self.slots.slide_to(kernel, end, |work| budget.spend(work)) as u64;
+        self.stats.visits = self.slots.visits();
         let first = self.slots.first();
         while self.recovered.front().is_some_and(|id| *id < first) {
             self.recovered.pop_front();

@@ -4,8 +4,8 @@ mod common;
 
 use common::{payload, recovered, repair, sender, source};
 use fulmar_fec::{
-    Cauchy, Code, CodeError, DecodeError, Decoder, ID_LIMIT, Limits, Outcome, RepairId, Rlc, Vandermonde,
-    WINDOW_MAX, Xor,
+    Cauchy, Code, CodeError, DecodeError, Decoder, DecoderStats, ID_LIMIT, Limits, Outcome, RepairId, Rlc,
+    Vandermonde, WINDOW_MAX, Xor,
 };
 use proptest::prelude::*;
 
@@ -183,6 +183,31 @@ fn equations_are_dropped_when_a_source_symbol_cannot_be_paid_for() {
     assert_eq!(recovered(&mut decoder), []);
     assert!(decoder.stats().work <= 3500);
     assert_eq!(decoder.stats().dropped_equations, u64::from(key));
+}
+
+#[test]
+fn repairs_that_move_the_window_by_its_length_have_few_places_looked_at() {
+    // The equations that stay have the two newest symbols alone; those that leave may have nearly all others.
+    for is_wide in [false, true] {
+        let mut decoder = Decoder::new(Limits::default());
+        let mut repairs = 0;
+        let mut keep = |id| {
+            assert_eq!(decoder.on_repair(&Xor, &id, &[0; 10]), Ok(Outcome::Kept), "{id:?}");
+            repairs += 1;
+        };
+        for round in 0..100 {
+            let first = round * 254;
+            keep(window(first, 2, 0));
+            if is_wide && round > 0 {
+                keep(window(first - 252, 252, 0));
+            }
+        }
+        let DecoderStats { visits, dropped_equations, .. } = decoder.stats();
+        assert!(dropped_equations > 90, "{dropped_equations} equations were dropped");
+        // Where the equations have symbols is found out again when one was dropped, and which it is.
+        let looks = repairs + 2 * dropped_equations;
+        assert!(visits <= looks * u64::from(WINDOW_MAX), "{visits} places");
+    }
 }
 
 #[derive(Debug, Clone)]

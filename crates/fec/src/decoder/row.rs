@@ -30,6 +30,13 @@ impl Row {
         self.coefficients[column]
     }
 
+    /// Makes the place of each symbol that the equation has something other than 0.
+    pub(super) fn mark_used(&self, used: &mut [u8]) {
+        for (used, coefficient) in used.iter_mut().zip(&self.coefficients) {
+            *used |= coefficient;
+        }
+    }
+
     /// Takes a symbol that has become known out of the equation. One that is longer than the sum contradicts it.
     pub(super) fn subtract_known(
         &mut self,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::row::Row;
+use crate::code::WINDOW_MAX;
 use crate::kernel::Kernel;
 
 /// How many buffers that are not used are kept for the next symbols. More are given back.
@@ -28,12 +29,14 @@ pub(super) struct Slots {
     /// How many slots have an equation.
     rows: usize,
     spare: Vec<Vec<u8>>,
+    /// How many slots were looked at for equations with symbols that left the window.
+    visits: u64,
 }
 
 impl Slots {
     pub(super) fn new(length: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::Unknown).take(length).collect();
-        Self { slots, ids: 0..0, rows: 0, spare: Vec::new() }
+        Self { slots, ids: 0..0, rows: 0, spare: Vec::new(), visits: 0 }
     }
 
     pub(super) fn ids(&self) -> Range<u64> {
@@ -92,6 +95,11 @@ impl Slots {
         self.rows
     }
 
+    /// How many slots were looked at so far for equations with symbols that left the window.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits
+    }
+
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         // Usually there are none, and nothing is looked at.
         let rows = self.slots.iter_mut().filter_map(|slot| match slot {
@@ -147,11 +155,39 @@ impl Slots {
         }
         let first = end.saturating_sub(self.slots.len() as u64).max(self.ids.start);
         let mut dropped = 0;
+        // A symbol that no equation has is not looked for in all of them: a small repair symbol may move the window by its length.
+        let mut used = None;
         for id in self.ids.start..first.min(self.ids.end) {
-            dropped += self.forget(kernel, self.column(id), &mut spend);
+            let column = self.column(id);
+            let is_unknown = matches!(self.slots[column], Slot::Unknown);
+            if is_unknown && used.get_or_insert_with(|| self.used_columns())[column] == 0 {
+                continue;
+            }
+            let dropped_now = self.forget(kernel, column, &mut spend);
+            if dropped_now > 0 {
+                used = None;
+            }
+            dropped += dropped_now;
         }
         self.ids = first..end;
         dropped
+    }
+
+    /// By column, 0 if no equation has its symbol.
+    fn used_columns(&mut self) -> [u8; WINDOW_MAX as usize] {
+        let mut used = [0; WINDOW_MAX as usize];
+        self.count_visits();
+        for (_, row) in self.rows_iter() {
+            row.mark_used(&mut used);
+        }
+        used
+    }
+
+    /// All slots are looked at, unless there are no equations.
+    fn count_visits(&mut self) {
+        if self.rows > 0 {
+            self.visits += self.slots.len() as u64;
+        }
     }
 
     /// Empties a slot and takes its symbol out of all equations. Returns how many were dropped for that.
@@ -177,6 +213,7 @@ impl Slots {
         spend: &mut impl FnMut(u64) -> bool,
     ) -> usize {
         let concerned = |row: &Row| row.coefficient(column) != 0;
+        self.count_visits();
         let Some(pivot) = self.rows_iter().find(|(_, row)| concerned(row)).map(|(pivot, _)| pivot) else {
             return 0;
         };
