@@ -91,6 +91,14 @@ impl Scheduler for NoRepairs {
 }
 
 impl Situation {
+    /// As if there were no source symbols from this id on.
+    fn up_to(&self, end: u64) -> Self {
+        let end = self.end.min(end);
+        let first_unresolved = self.first_unresolved.min(end);
+        let most = u16::try_from(end - first_unresolved).unwrap_or(u16::MAX);
+        Self { first_unresolved, end, unresolved: self.unresolved.min(most), ..*self }
+    }
+
     /// An order over all that is not known to have arrived and is among the newest 256, or `None` if that is nothing.
     fn order(&self, repairs: u16) -> Option<Order> {
         let oldest = self.end.saturating_sub(crate::WINDOW_MAX.into());

@@ -23,10 +23,12 @@ const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_PART: u32 = 8;
 
 /// Repair symbols when the application has nothing to send and the congestion window has room, over all symbols of which
-/// nothing is known yet. Half of them at once, half a little later.
+/// nothing is known yet, up to the last one of its own. Half of them at once, half a little later.
 #[derive(Debug, Clone, Default)]
 pub struct Tail {
     losses: LossEstimate,
+    /// The id after that of its last symbol. What follows is protected otherwise.
+    end: u64,
     /// Symbols below this id had their first half.
     covered: u64,
     /// The second half for the symbols below `covered`.
@@ -66,7 +68,8 @@ impl Tail {
 }
 
 impl Scheduler for Tail {
-    fn on_source(&mut self, _: u64, _: Instant, _: Option<Instant>) {
+    fn on_source(&mut self, id: u64, _: Instant, _: Option<Instant>) {
+        self.end = id + 1;
         // It goes on: what is sent now has a tail of its own, which covers the symbols before it, too.
         self.second = None;
     }
@@ -80,6 +83,7 @@ impl Scheduler for Tail {
     }
 
     fn next_order(&mut self, situation: &Situation) -> Option<Order> {
+        let situation = &situation.up_to(self.end);
         if situation.unresolved == 0 {
             self.second = None;
             return None;

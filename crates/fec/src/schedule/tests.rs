@@ -71,6 +71,39 @@ fn a_constant_rate_covers_whole_blocks() {
 }
 
 #[test]
+fn blocks_without_symbols_of_its_own_get_no_constant_rate() {
+    let mut constant = Constant::new(20, 10);
+    let mut flow = Flow::new();
+    flow.end = 390;
+    assert_eq!(flow.orders(&mut constant), []);
+    flow.send(&mut constant, 1, None);
+    assert_eq!(flow.orders(&mut constant), [], "blocks of others came before");
+    flow.end += 100;
+    assert_eq!(flow.orders(&mut constant), [Order { first: 380, count: 20, repairs: 10 }]);
+}
+
+#[test]
+fn a_tail_ends_with_its_last_symbol_of_its_own() {
+    let mut tail = Tail::default();
+    let mut flow = Flow::new();
+    flow.idle = true;
+    flow.end = 3;
+    assert_eq!(flow.orders(&mut tail), [], "nothing is its own");
+    flow.send(&mut tail, 4, None);
+    flow.end += 10;
+    assert_eq!(flow.orders(&mut tail), [Order { first: 0, count: 7, repairs: 3 }]);
+    flow.end += 10;
+    assert_eq!(flow.orders(&mut tail), [], "what follows is not");
+    flow.now += RTT / 8;
+    assert_eq!(flow.orders(&mut tail), [Order { first: 0, count: 7, repairs: 2 }]);
+    // All of its own have arrived.
+    flow.send(&mut tail, 1, None);
+    flow.first_unresolved = flow.end;
+    flow.end += 10;
+    assert_eq!(flow.orders(&mut tail), []);
+}
+
+#[test]
 fn a_tail_is_repaired_when_nothing_else_is_to_be_sent_in_two_halves() {
     let mut tail = Tail::default();
     let mut flow = Flow::new();

@@ -142,6 +142,34 @@ fn each_kind_of_protection_has_a_scheduler_of_its_own() {
 }
 
 #[test]
+fn a_rate_is_for_the_blocks_that_were_sent_with_it() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    send(&mut sender, 1_000);
+    (0..1_000).for_each(|id| sender.on_acked(SymbolId(id)));
+    let mut repaired = |symbols| {
+        send_as(&mut sender, Some(Protection::Constant), symbols);
+        sender.schedule(Instant::ZERO, false, RTT);
+        repairs(&mut sender)
+    };
+    assert_eq!(repaired(1), 0, "what was sent before has arrived");
+    assert_eq!(repaired(9), 1, "one for every ten");
+}
+
+#[test]
+fn a_tail_gets_no_repairs_for_what_follows_with_another_protection() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    let mut repaired = |protection, symbols| {
+        send_as(&mut sender, protection, symbols);
+        sender.schedule(Instant::ZERO, true, RTT);
+        repairs(&mut sender)
+    };
+    assert!(repaired(None, 5) > 0);
+    assert_eq!(repaired(Some(Protection::Constant), 4), 0, "their block is not full");
+    assert_eq!(repaired(Some(Protection::Constant), 1), 1, "that is all they get");
+    assert!(repaired(None, 1) > 0);
+}
+
+#[test]
 fn a_packet_has_data_of_one_protection_behind_what_has_none() {
     let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
     let mut payload = [0; 1_200];
