@@ -94,11 +94,19 @@ impl SourceWindow {
         Ok(id)
     }
 
-    /// Forgets the symbols before this id.
+    /// Forgets the symbols before this id, and gives back their memory.
     pub fn forget_before(&mut self, id: u64) {
         while self.first < id && !self.symbols.is_empty() {
             self.forget_oldest();
         }
+        self.spare = Vec::new();
+        self.symbols.shrink_to_fit();
+    }
+
+    /// The bytes of all buffers.
+    pub fn memory(&self) -> usize {
+        let symbols = self.symbols.iter().map(Vec::capacity).sum::<usize>();
+        symbols + self.spare.capacity() + self.symbols.capacity() * size_of::<Vec<u8>>()
     }
 
     /// The repair symbol with this key over the symbols that are in the window from `first` on, or `None` if there are

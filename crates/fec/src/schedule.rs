@@ -70,6 +70,11 @@ pub trait Scheduler: fmt::Debug + Send {
     /// What to send now. Asked until it gives `None`.
     fn next_order(&mut self, situation: &Situation) -> Option<Order>;
 
+    /// The first source symbol that has to be kept although something is known of all of them; `None` if there is none.
+    fn first_needed(&self) -> Option<u64> {
+        None
+    }
+
     /// When [`Scheduler::next_order`] should be asked although nothing has happened.
     fn wake_up(&self) -> Option<Instant> {
         None

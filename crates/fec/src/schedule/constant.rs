@@ -54,4 +54,8 @@ impl Scheduler for Constant {
         self.waiting.pop_front();
         Some(Order { first, count: self.block, repairs: self.repairs })
     }
+
+    fn first_needed(&self) -> Option<u64> {
+        self.waiting.front().map(|number| number * u64::from(self.block))
+    }
 }

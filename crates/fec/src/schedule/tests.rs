@@ -65,6 +65,7 @@ fn a_constant_rate_covers_whole_blocks() {
     let order = |first| Order { first, count: 20, repairs: 10 };
     assert_eq!(flow.orders(&mut constant), [order(0), order(20)]);
     assert_eq!(flow.orders(&mut constant), []);
+    assert_eq!(constant.first_needed(), Some(40), "of the block that is not full");
     // Of blocks whose symbols are not kept any more there is nothing to make.
     flow.send(&mut constant, 300, None);
     assert_eq!(flow.orders(&mut constant).first(), Some(&order(100)));

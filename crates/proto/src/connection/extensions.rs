@@ -80,6 +80,9 @@ impl Extensions {
         if let Some(bit) = &mut self.quic_bit {
             bit.rest();
         }
+        if let Some(sender) = self.fec_sender() {
+            sender.rest();
+        }
     }
 
     /// The QUIC bit of the next packet (RFC 9287 §3.1).

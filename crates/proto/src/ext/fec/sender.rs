@@ -348,6 +348,23 @@ impl FecSender {
         self.sent.take_released()
     }
 
+    /// Gives back the memory of what no repair symbol will be made of any more, once something is known of all that was sent.
+    pub(crate) fn rest(&mut self) {
+        if self.sent.unresolved() > 0 || self.has_repairs() {
+            return;
+        }
+        let needed = self.schedulers.iter().filter_map(|(_, scheduler)| scheduler.first_needed()).min();
+        self.repairs.rest(needed.unwrap_or_else(|| self.sent.end()));
+        self.sent.forget_resolved(self.repairs.oldest());
+        self.sent.rest();
+    }
+
+    /// The bytes of what is kept of source symbols and of repair symbols.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.repairs.memory() + self.sent.memory()
+    }
+
     /// When the scheduler is to be asked, or what is held back to be given up, although nothing else happens.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.timer.deadline().into_iter().chain(self.sent.next_timeout()).min()

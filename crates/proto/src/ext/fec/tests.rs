@@ -7,7 +7,7 @@ use fulmar_wire::{
 
 use super::*;
 use crate::memory::SharedMemory;
-use crate::packet::{Protection, SymbolId};
+use crate::packet::{Protection, SentFrame, SymbolId};
 
 pub(super) const RTT: Duration = Duration::from_millis(100);
 
@@ -303,6 +303,49 @@ fn memory_of_symbols_without_a_verdict_is_bounded() {
     assert!(sender.on_lost(Instant::ZERO, SymbolId(0)).resend, "forgotten");
     for id in 9_000..10_000 {
         sender.on_acked(SymbolId(id));
+    }
+}
+
+#[test]
+fn a_sender_that_rests_gives_back_what_no_repair_will_be_made_of() {
+    let mut tail = sender(FecMode::Tail, FecCode::ReedSolomon);
+    send(&mut tail, 300);
+    (0..299).for_each(|id| tail.on_acked(SymbolId(id)));
+    tail.rest();
+    assert!(tail.memory() > 25_000, "one is in flight still");
+    tail.schedule(Instant::ZERO, true, RTT);
+    tail.on_acked(SymbolId(299));
+    tail.rest();
+    assert!(tail.memory() > 25_000, "repairs wait");
+    assert_eq!(repairs(&mut tail), 1);
+    tail.rest();
+    assert_eq!(tail.memory(), 0);
+    assert!(!tail.probe(PathId::ZERO, 1));
+    send(&mut tail, 1);
+    tail.schedule(Instant::ZERO, true, RTT);
+    assert_eq!(repairs(&mut tail), 1, "it goes on");
+}
+
+#[test]
+fn a_sender_that_rests_keeps_blocks_that_are_not_full() {
+    let constant = sender(FecMode::Constant { source: 20, repair: 10 }, FecCode::ReedSolomon);
+    let in_blocks = FecSender::in_blocks(&FecConfig::default(), BlockCode::ReedSolomon);
+    for mut sender in [constant, in_blocks] {
+        send(&mut sender, 35);
+        sender.schedule(Instant::ZERO, true, RTT);
+        assert_eq!(repairs(&mut sender), 10);
+        (0..35).for_each(|id| sender.on_acked(SymbolId(id)));
+        sender.rest();
+        assert!((1_500..2_500).contains(&sender.memory()), "{} bytes of 15 symbols", sender.memory());
+        send(&mut sender, 5);
+        sender.schedule(Instant::ZERO, true, RTT);
+        assert!(sender.has_repairs());
+        while sender.has_repairs() {
+            let mut payload = [0; 1_200];
+            let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+            sender.write(Instant::ZERO, 1_200, &mut out);
+            assert_eq!(out.finish().frames[..], [SentFrame::FecRepair { first: 20, count: 20 }]);
+        }
     }
 }
 

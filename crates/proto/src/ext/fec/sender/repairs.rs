@@ -66,6 +66,12 @@ impl Repairs {
         self.window.ids().start
     }
 
+    /// Gives back the memory of source symbols before this one, and of those that have waited. None wait now.
+    pub(super) fn rest(&mut self, needed: u64) {
+        self.window.forget_before(needed);
+        self.waiting.shrink_to_fit();
+    }
+
     /// How many wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
@@ -167,6 +173,13 @@ impl Repairs {
 
     fn code(&self) -> &'static dyn Code {
         self.blocks.map_or_else(|| self.code.code(), BlockCode::code)
+    }
+
+    /// The bytes of what is kept.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        let waiting = self.waiting.iter().map(|repair| repair.symbol.capacity()).sum::<usize>();
+        self.window.memory() + waiting + self.waiting.capacity() * size_of::<Repair>()
     }
 
     /// Whether the peer can make use of a repair symbol over so many source symbols.

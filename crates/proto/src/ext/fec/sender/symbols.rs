@@ -201,6 +201,18 @@ impl SentSymbols {
         }
     }
 
+    /// Gives back spare memory.
+    pub(super) fn rest(&mut self) {
+        self.symbols.shrink_to_fit();
+        self.released.shrink_to_fit();
+    }
+
+    /// The bytes of what is remembered, without those of long lists of tokens.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.symbols.capacity() * size_of::<Symbol>() + self.released.capacity() * size_of::<Protected>()
+    }
+
     /// What was held back, and is to be sent again now.
     pub(super) fn take_released(&mut self) -> Vec<Protected> {
         mem::take(&mut self.released)
