@@ -29,8 +29,11 @@ const REPAIRS_FREE: u64 = 16;
 /// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
 const NUMBER_GROWTH: usize = 3;
 
-/// A packet that is longer than the longest symbol by more than this is not protected: it would have to be cut.
+/// A packet that is longer than the longest symbol by more than this is not cut for it, but where what comes next fits the symbol.
 const CUT_MAX: usize = 64;
+
+/// What goes before the data of a stream at most: the type, the stream, the offset, and the length of less than 16 KiB.
+const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
 
 /// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
 /// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
@@ -134,7 +137,8 @@ impl FecSender {
     }
 
     /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
-    /// any, unless it would cut the packet. A repair symbol over it has to fit a packet, too.
+    /// any, unless it would cut the next datagram, or bulk data far shorter than the packet. A repair symbol over it has to fit a packet,
+    /// too.
     pub(crate) fn begin(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
         self.open = self.protections.of(next.chosen);
         out.restrict(self.protections, self.open);
@@ -150,7 +154,12 @@ impl FecSender {
             Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
         };
         let limit = room.min(self.symbol_max);
-        if room <= self.symbol_max + CUT_MAX && next.datagram.is_none_or(|datagram| datagram <= limit) {
+        let fits = match next.datagram {
+            Some(datagram) => datagram <= limit,
+            // Bulk data would take more packets where these are long.
+            None => room <= self.symbol_max + CUT_MAX || next.backlog + STREAM_HEADER_MAX <= limit as u64,
+        };
+        if fits {
             out.begin_symbol(header, SymbolId(id as u32), limit);
         }
     }

@@ -69,9 +69,22 @@ fn a_packet_far_longer_than_the_longest_symbol_is_not_cut_for_one() {
     let peer = FecParameters { symbol: VarInt::from_u32(1_000), ..FecConfig::default().parameters() };
     let mut sender = FecSender::new(&FecConfig { mode: TAIL, ..FecConfig::default() }, &peer).unwrap();
     let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
-    assert!(is_symbol(&mut sender, 1_000 + CUT_MAX + kept, stream(None)));
-    assert!(!is_symbol(&mut sender, 1_000 + CUT_MAX + kept + 1, stream(None)));
+    let bulk = Upcoming { backlog: 10_000, ..stream(None) };
+    assert!(is_symbol(&mut sender, 1_000 + CUT_MAX + kept, bulk));
+    assert!(!is_symbol(&mut sender, 1_000 + CUT_MAX + kept + 1, bulk));
     assert!(!is_symbol(&mut sender, kept - 1, stream(None)), "no room");
+}
+
+#[test]
+fn in_long_packets_what_fits_a_symbol_is_protected() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    let mut is_symbol = |next| is_symbol(&mut sender, 9_000, next);
+    let datagram = |datagram| Upcoming { datagram: Some(datagram), backlog: 100_000, ..stream(None) };
+    assert!(is_symbol(datagram(100)) && is_symbol(datagram(1_500)));
+    assert!(!is_symbol(datagram(1_501)));
+    let backlog = |backlog| Upcoming { backlog, ..stream(None) };
+    assert!(is_symbol(backlog(0)) && is_symbol(backlog(1_481)), "the end of a stream");
+    assert!(!is_symbol(backlog(1_482)), "bulk data");
 }
 
 #[test]
