@@ -141,6 +141,11 @@ impl Decoder {
         }
     }
 
+    /// Takes symbols before this id for too old: they were seen, and not kept. Does nothing once a symbol was taken.
+    pub fn start_at(&mut self, first: u64) {
+        self.slots.start_at(first);
+    }
+
     /// Takes a source symbol that arrived.
     ///
     /// # Errors

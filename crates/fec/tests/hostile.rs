@@ -62,6 +62,22 @@ fn old_symbols_are_ignored() {
 }
 
 #[test]
+fn symbols_before_the_start_are_ignored() {
+    let sender = sender(256);
+    let mut decoder = Decoder::new(Limits::default());
+    decoder.start_at(100);
+    let mut outcome = |first| {
+        let id = window(first, 2, 0);
+        decoder.on_repair(&Cauchy, &id, &repair(&sender, &Cauchy, &id)).unwrap()
+    };
+    assert_eq!([99, 100].map(&mut outcome), [Outcome::Stale, Outcome::Kept]);
+    decoder.start_at(200);
+    assert_eq!(source(&mut decoder, 99), Outcome::Stale);
+    assert_eq!(source(&mut decoder, 101), Outcome::Recovered(1), "it has started before");
+    assert_eq!(recovered(&mut decoder), [100]);
+}
+
+#[test]
 fn a_source_symbol_that_differs_from_the_first_one_switches_the_decoder_off() {
     let mut decoder = Decoder::new(Limits::default());
     for id in 0..200 {

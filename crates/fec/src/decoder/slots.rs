@@ -43,6 +43,13 @@ impl Slots {
         self.ids.clone()
     }
 
+    /// Lets a window that has not been moved yet begin with this id.
+    pub(super) fn start_at(&mut self, first: u64) {
+        if self.ids.is_empty() {
+            self.ids = first..first;
+        }
+    }
+
     /// The oldest id of the window.
     pub(super) fn first(&self) -> u64 {
         self.ids.start

@@ -122,8 +122,9 @@ impl FecReceiver {
     /// PROTOCOL_VIOLATION for a symbol that is longer than was announced.
     pub(crate) fn end_packet(&mut self, symbol: &[u8]) -> Result<(), TransportError> {
         let Some(id) = self.open.take() else { return Ok(()) };
+        let before = self.end;
         self.end = self.end.max(id + 1);
-        if !self.has_memory() {
+        if !self.has_memory(before) {
             return Ok(());
         }
         match self.decoder.on_source(id, symbol) {
@@ -170,7 +171,7 @@ impl FecReceiver {
 
     fn decode(&mut self, code: &dyn Code, id: &RepairId, symbol: &[u8]) -> Result<FecEvent, TransportError> {
         let RepairId { first, count, .. } = *id;
-        if !self.has_memory() {
+        if !self.has_memory(self.end) {
             self.without_memory += 1;
             return Ok(FecEvent::RepairReceived { first, count, outcome: RepairOutcome::Dropped });
         }
@@ -249,14 +250,16 @@ impl FecReceiver {
         stats.decoder_off = self.decoder.is_off();
     }
 
-    /// Whether the decoder has its memory, or gets it now. One that is off needs none.
-    fn has_memory(&mut self) -> bool {
+    /// Whether the decoder has its memory, or gets it now. One that is off needs none. What was named before this packet is before `end`.
+    fn has_memory(&mut self, end: u64) -> bool {
         if self.decoder.is_off() {
             self.memory.set_held(0);
             return true;
         }
         if self.memory.held() == 0 && self.memory.left(self.memory_max) >= self.memory_max {
             self.memory.set_held(self.memory_max);
+            // What arrived without memory was handed on and is not known to the decoder: recovered, it would come twice.
+            self.decoder.start_at(end);
         }
         self.memory.held() > 0
     }
