@@ -206,7 +206,7 @@ impl Repairs {
             }
             FecCode::ReedSolomon => {
                 // A longer window has no repair symbols: the oldest symbols are left out.
-                let fits = |count: u16| self.code().repairs_max(count) > u32::from(repairs);
+                let fits = |count: u16| self.code().repairs_max(count) >= u32::from(repairs);
                 let kept = (1..=count).rev().find(|count| fits(*count))?;
                 self.keys.next(first + u64::from(count - kept), kept)
             }

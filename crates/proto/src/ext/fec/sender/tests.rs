@@ -158,6 +158,15 @@ fn repairs_by_sums_share_what_they_cover() {
 }
 
 #[test]
+fn the_largest_block_is_repaired_from_its_first_symbol_on() {
+    let mut sender = sender(FecMode::Constant { source: 200, repair: 55 }, FecCode::ReedSolomon);
+    send(&mut sender, 200);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!([(); 55].map(|()| covered(&mut sender)), [(0, 200); 55]);
+    assert!(!sender.has_repairs());
+}
+
+#[test]
 fn a_repair_is_as_long_as_the_longest_symbol_and_what_goes_before_it() {
     let mut sender = sender(TAIL, FecCode::ReedSolomon);
     assert_eq!(sender.repair_len_max(), sender.repairs.overhead());
