@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fulmar_proto::{Dir, FecCode, FecConfig, FecMode, Side, TransportConfig};
-use pair::Pair;
+use fulmar_proto::{ConnectionStats, Dir, FecCode, FecConfig, FecMode, Side, TransportConfig};
+use pair::{Flying, Pair, Wire};
 
 #[test]
 fn a_constant_rate_is_kept_in_bulk() {
@@ -96,4 +96,49 @@ fn a_recovery_is_not_reported_again_once_the_report_was_acknowledged() {
     pair.run_for(Duration::from_secs(3));
     assert!(sent(&mut pair) <= before + 2, "{} packets after {before}", sent(&mut pair));
     assert_eq!(recovered(&mut pair), 1);
+}
+
+/// Repair symbols that the server has sent, and those of which it is told what became of them, when a short transfer is over.
+fn repairs_and_verdicts(len: usize, wire: Wire) -> (u64, u64, ConnectionStats) {
+    let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
+    let mut pair = Pair::new(config(), config());
+    pair.run_for(Duration::from_millis(200));
+    pair.server.wire = wire;
+    pair.transfer(Side::Server, len, Duration::from_secs(2));
+    pair.run_for(Duration::from_secs(1));
+    let stats = pair.server.conn().stats();
+    let fec = stats.fec.expect("both ends have it");
+    (fec.repairs_sent, fec.repairs_acked + fec.repairs_lost, stats)
+}
+
+#[test]
+fn a_repair_whose_packet_a_probe_has_repeated_has_a_verdict() {
+    // What arrives first is what the second probe timeout has sent: the packet, and what was in the one of its repair symbol.
+    let mut first = None;
+    let wire = Box::new(move |flying: Flying| {
+        let start = *first.get_or_insert(flying.at);
+        if flying.at < start + Duration::from_millis(100) { Vec::new() } else { vec![flying] }
+    });
+    let (sent, verdicts, stats) = repairs_and_verdicts(500, wire);
+    assert!(stats.packets_lost > 2, "{stats:?}");
+    assert!(sent > 1, "{stats:?}");
+    assert_eq!(verdicts, sent, "{stats:?}");
+}
+
+#[test]
+fn a_repair_that_arrives_after_it_was_taken_for_lost_has_one_verdict() {
+    let mut spurious = 0;
+    // One packet after the other is overtaken by what follows, source symbols and repair symbols.
+    for late in 1..=8 {
+        let mut count = 0;
+        let wire = Box::new(move |flying: Flying| {
+            count += 1;
+            let delay = Duration::from_millis(if count == late { 30 } else { 0 });
+            vec![Flying { at: flying.at + delay, ..flying }]
+        });
+        let (sent, verdicts, stats) = repairs_and_verdicts(6_000, wire);
+        assert_eq!(verdicts, sent, "packet {late}: {stats:?}");
+        spurious += stats.packets_spurious;
+    }
+    assert!(spurious > 5, "{spurious}");
 }

@@ -59,6 +59,31 @@ impl<'c> Owners<'c> {
         }
     }
 
+    /// A packet is lost whose frames were repeated before: of them, nothing was said again of repair symbols.
+    pub(super) fn lose_repeated(&mut self, space: SpaceId, frames: &[SentFrame]) {
+        for token in frames.iter().filter(|token| matches!(token, SentFrame::FecRepair { .. })) {
+            let bits = self.deliver_one(space, token, Fate::Lost);
+            self.paths.raise(bits);
+        }
+    }
+
+    /// The peer has the frames of a packet that was taken for lost. What was sent again meanwhile need not be sent once more.
+    pub(super) fn deliver_spurious(&mut self, space: SpaceId, frames: &[SentFrame]) {
+        for token in frames {
+            let bits = match token {
+                // Its verdict is corrected, as what has it counts on one for each.
+                SentFrame::FecRepair { first, count } => {
+                    if let Some(sender) = self.extensions.fec_sender() {
+                        sender.on_repair_spurious(*first, *count);
+                    }
+                    Pending::FEC
+                }
+                _ => self.deliver_one(space, token, Fate::Acked),
+            };
+            self.paths.raise(bits);
+        }
+    }
+
     /// The peer has these frames, although their packets are lost.
     pub(super) fn deliver_recovered(&mut self, recovered: Vec<Protected>) {
         for (path, frames) in recovered {

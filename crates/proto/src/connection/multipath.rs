@@ -344,7 +344,7 @@ impl Recovery<'_> {
         for (_, packet) in &sent {
             match packet.symbol {
                 Some(symbol) => self.on_symbol_lost(space, symbol, packet),
-                None if packet.repeated => {}
+                None if packet.repeated => self.owners.lose_repeated(space, &packet.frames),
                 None => self.owners.deliver(space, &packet.frames, Fate::Lost),
             }
         }

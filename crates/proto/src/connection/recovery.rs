@@ -277,8 +277,7 @@ impl Recovery<'_> {
         }
         tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
-            // What was sent again meanwhile need not be sent once more.
-            self.owners.deliver(space, &packet.frames, Fate::Acked);
+            self.owners.deliver_spurious(space, &packet.frames);
         }
     }
 
@@ -298,8 +297,9 @@ impl Recovery<'_> {
         if let Some(symbol) = packet.symbol {
             return self.on_symbol_lost(space, symbol, packet);
         }
-        if !packet.repeated {
-            self.owners.deliver(space, &packet.frames, Fate::Lost);
+        match packet.repeated {
+            true => self.owners.lose_repeated(space, &packet.frames),
+            false => self.owners.deliver(space, &packet.frames, Fate::Lost),
         }
     }
 
@@ -308,12 +308,13 @@ impl Recovery<'_> {
     pub(super) fn on_symbol_lost(&mut self, space: SpaceId, symbol: SymbolId, packet: &SentPacket) {
         let Some(sender) = self.owners.extensions.fec_sender() else { return };
         let loss = sender.on_lost(self.now, symbol);
-        if !packet.repeated {
-            let (unprotected, protected) = packet.frames.split_at(loss.unprotected.min(packet.frames.len()));
-            self.owners.deliver(space, unprotected, Fate::Lost);
-            let fate = if loss.resend { Fate::Lost } else { Fate::Held };
-            self.owners.deliver(space, protected, fate);
+        if packet.repeated {
+            return self.owners.lose_repeated(space, &packet.frames);
         }
+        let (unprotected, protected) = packet.frames.split_at(loss.unprotected.min(packet.frames.len()));
+        self.owners.deliver(space, unprotected, Fate::Lost);
+        let fate = if loss.resend { Fate::Lost } else { Fate::Held };
+        self.owners.deliver(space, protected, fate);
     }
 
     /// Takes all packets of a space out of flight, because a Retry or a rejection made them void. Returns the tokens of

@@ -49,7 +49,7 @@ pub struct FecStats {
     pub repair_bytes_sent: u64,
     /// Repair symbols that arrived.
     pub repairs_acked: u64,
-    /// Repair symbols whose packets were lost.
+    /// Repair symbols whose packets were lost, and have not arrived since.
     pub repairs_lost: u64,
     /// Source symbols whose packets were lost.
     pub symbols_lost: u64,

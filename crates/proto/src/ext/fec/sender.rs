@@ -295,10 +295,17 @@ impl FecSender {
             true => self.stats.repairs_acked += 1,
             false => self.stats.repairs_lost += 1,
         }
-        if acked && !self.sent.lacks_any(first, count) {
-            self.tell(Feedback::RepairsUnused(1));
+        if acked {
+            self.note_use(first, count);
         }
         self.sent.uncover(first, count);
+    }
+
+    /// A packet with a repair symbol that was taken for lost has arrived. It counts as in flight no more since then.
+    pub(crate) fn on_repair_spurious(&mut self, first: u64, count: u16) {
+        self.stats.repairs_lost = self.stats.repairs_lost.saturating_sub(1);
+        self.stats.repairs_acked += 1;
+        self.note_use(first, count);
     }
 
     /// The peer has recovered symbols. Returns the tokens of the frames that it has now.
@@ -408,6 +415,13 @@ impl FecSender {
             let counted = (stats.repairs_sent + waiting as u64).saturating_sub(REPAIRS_FREE);
             protection == Protection::Constant || counted as f64 <= overhead_max * stats.symbols_sent as f64
         });
+    }
+
+    /// A repair symbol has arrived: it was of no use if all that it covers has arrived, too.
+    fn note_use(&mut self, first: u64, count: u16) {
+        if !self.sent.lacks_any(first, count) {
+            self.tell(Feedback::RepairsUnused(1));
+        }
     }
 
     /// Notes what became of a symbol.
