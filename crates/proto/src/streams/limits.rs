@@ -170,6 +170,7 @@ impl IncomingStreams {
         if index >= self.opened {
             self.untouched.insert(self.opened..index);
             self.opened = index + 1;
+            self.advance();
             return Touch::Create { news: true };
         }
         if self.untouched.contains(index) {
@@ -203,9 +204,8 @@ impl IncomingStreams {
         }
     }
 
-    /// A stream has ended on both sides: the peer may open another. The peer hears of it when half of the
-    /// concurrency was used up, so that a long sequence of short streams neither stalls nor costs a frame for
-    /// each.
+    /// A stream has ended on both sides: the peer may open another. The peer hears of it when half of what it may open
+    /// was used up, so that a long sequence of short streams neither stalls nor costs a frame for each.
     pub(super) fn on_closed(&mut self) {
         self.closed += 1;
         self.advance();
@@ -225,7 +225,10 @@ impl IncomingStreams {
     fn advance(&mut self) {
         let limit = self.due_limit();
         let gain = limit.saturating_sub(self.limit.get());
-        if gain > 0 && (gain >= self.concurrent_max / 2 || self.limit.is_pending()) {
+        // Streams that stay open leave the peer less than half of the concurrency, which it would wait for without end:
+        // what counts is how many it can still open (RFC 9000 §4.6).
+        let left = self.limit.get().saturating_sub(self.opened);
+        if gain > 0 && (gain >= left || gain >= self.concurrent_max / 2 || self.limit.is_pending()) {
             self.limit.set(limit);
         }
     }

@@ -64,12 +64,28 @@ fn fewer_streams_at_once_wait_for_those_that_are_open() {
     streams.set_concurrent_max(4);
     assert_eq!(streams.limit_frame().pending(), None);
     assert_eq!(streams.touch(9), Touch::Create { news: true }, "what was allowed stays allowed");
-    for _ in 0..7 {
+    for _ in 0..6 {
         streams.on_closed();
     }
-    assert_eq!(streams.limit_frame().pending(), None, "three are open, and one more is no half of four");
+    assert_eq!(streams.limit_frame().pending(), None, "four are open");
     streams.on_closed();
-    assert_eq!(streams.limit_frame().pending(), Some(12));
+    assert_eq!(streams.limit_frame().pending(), Some(11), "the peer has none left, and waits for the fourth");
+}
+
+#[test]
+fn streams_that_stay_open_do_not_keep_the_others_from_the_peer() {
+    let mut streams = IncomingStreams::new(4);
+    streams.touch(3);
+    streams.on_closed();
+    assert_eq!(streams.limit_frame().pending(), Some(5), "three of four stay open");
+    // What was held back while the peer had others left is told when it has opened them.
+    let mut streams = IncomingStreams::new(8);
+    streams.touch(4);
+    streams.on_closed();
+    streams.on_closed();
+    assert_eq!(streams.limit_frame().pending(), None, "it may open three without them");
+    streams.touch(5);
+    assert_eq!(streams.limit_frame().pending(), Some(10));
 }
 
 #[test]

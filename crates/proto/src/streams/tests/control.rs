@@ -85,6 +85,26 @@ fn long_sequences_of_streams_never_stall() {
 }
 
 #[test]
+fn long_sequences_of_streams_never_stall_beside_streams_that_stay_open() {
+    let config = StreamsConfig { max_concurrent_uni: 4, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&config, &config);
+    for _ in 0..3 {
+        let id = client.streams.open(Dir::Uni).unwrap();
+        client.streams.send(id).write(b"more follows").unwrap();
+        settle(&mut client, &mut server);
+        assert_eq!(server.streams.accept(Dir::Uni), Some(id));
+    }
+    for round in 0..20 {
+        let id = client.streams.open(Dir::Uni).unwrap_or_else(|| panic!("stalled in round {round}"));
+        client.streams.send(id).finish().unwrap();
+        settle(&mut client, &mut server);
+        assert_eq!(server.streams.accept(Dir::Uni), Some(id));
+        assert_eq!(read_all(&mut server, id), (vec![], Ok(())));
+        settle(&mut client, &mut server);
+    }
+}
+
+#[test]
 fn an_opener_that_waits_is_told() {
     let config = StreamsConfig { max_concurrent_bidi: 1, ..StreamsConfig::default() };
     let (mut client, mut server) = pair(&config, &config);
