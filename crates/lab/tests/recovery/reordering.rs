@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fulmar_proto::{TimerStyle, TransportConfig};
-use fulmar_sim::{LinkConfig, Reorder};
+use fulmar_sim::{Jitter, LinkConfig, Reorder};
 
 use crate::run::{Finished, controllers, download, ms, with};
 
@@ -25,4 +25,20 @@ fn a_packet_of_twenty_that_is_overtaken_costs_nothing_that_counts() {
     let stats = &reordered.server;
     assert!(stats.packets_spurious > 0 && stats.packets_spurious <= 20, "{stats:?}");
     assert_eq!(stats.packets_lost, stats.packets_spurious, "nothing was lost");
+}
+
+/// Each packet is overtaken by up to 200 others. Nothing is lost, and the one ACK for dozens of packets has to name them all.
+#[test]
+fn packets_that_hundreds_overtake_are_acknowledged() {
+    let link = LinkConfig {
+        jitter: Jitter::Uniform { max: ms(8) },
+        jitter_reorders: true,
+        ..LinkConfig::with_rate(300_000_000, ms(5), ms(50))
+    };
+    for congestion in &controllers()[..2] {
+        let run = download(link.clone(), with(congestion, TimerStyle::OncePerRtt), 30_000_000);
+        let run = run.finish(Duration::from_secs(20));
+        let stats = &run.server;
+        assert!(stats.packets_lost - stats.packets_spurious <= stats.packets_sent / 100, "{stats:?}");
+    }
 }

@@ -7,13 +7,18 @@ use std::time::Duration;
 use fulmar_base::{Instant, RangeSet};
 use fulmar_wire::{AckEncoder, AckWritten, EcnCounts, PathId, VarInt};
 
-use self::reports::Reports;
+use self::reports::{REPEATED_RANGES, Reports};
 use crate::datagram::Ecn;
 use crate::packet::FrameWriter;
 
-/// The ranges that an ACK carries at most; of more, the newest are kept and the oldest given up
-/// (RFC 9000 §13.2.3).
-pub(crate) const MAX_ACK_RANGES: usize = 32;
+/// The ranges that wait to be acknowledged at most; of more, the oldest are given up (RFC 9000 §13.2.3). An ACK carries as
+/// many as the packet has room for. There are as many as of [`Received`](super::received::Received): a network that lets
+/// packets overtake hundreds of others makes a range of nearly each, and all that come before the next ACK must fit.
+pub(crate) const MAX_ACK_RANGES: usize = 256;
+
+/// So many ranges bring an ACK at once, so that none is given up unreported (draft-ietf-quic-ack-frequency §6). All but the
+/// newest [`REPEATED_RANGES`] are news then, and half of the room is left for what comes before it can be sent.
+const CROWDED_RANGES: usize = MAX_ACK_RANGES / 2;
 
 /// While the window of the peer is young it counts on every second packet to be acknowledged, and the spacing of these acknowledgements
 /// shows it the rate of the path. This end asks for nothing else as a sender before so many packets (`ext/ack_frequency/tuning.rs`).
@@ -60,6 +65,8 @@ pub(crate) struct AckManager {
     largest_eliciting: Option<u64>,
     /// The largest number of the last ACK that was written.
     largest_reported: Option<u64>,
+    /// The smallest number received that no ACK has told yet, or `u64::MAX`.
+    smallest_news: u64,
     /// How often the ranges were written.
     reports: Reports,
     /// Whether the packet that was received last carried a mark of congestion.
@@ -79,6 +86,7 @@ impl AckManager {
             deadline: None,
             largest_eliciting: None,
             largest_reported: None,
+            smallest_news: u64::MAX,
             reports: Reports::default(),
             last_was_ce: false,
             eager: None,
@@ -118,6 +126,7 @@ impl AckManager {
         if self.ranges.len() > MAX_ACK_RANGES {
             self.ranges.pop_first();
         }
+        self.smallest_news = self.smallest_news.min(number);
         self.count_ecn(ecn);
         let congestion_is_news = ecn == Ecn::Ce && self.mark_is_due();
         self.last_was_ce = ecn == Ecn::Ce;
@@ -134,7 +143,7 @@ impl AckManager {
             || self.pending >= threshold
             || congestion_is_news
             || self.gap_is_due()
-            || self.range_is_in_danger();
+            || self.ranges.len() >= CROWDED_RANGES;
         self.deadline.get_or_insert(now + self.policy.max_ack_delay);
     }
 
@@ -168,6 +177,9 @@ impl AckManager {
         let Some(written) = self.write_copy(now, path, largest_time, ack_delay_exponent, out) else {
             return false;
         };
+        if self.tells_all_news(written.ranges) {
+            self.smallest_news = u64::MAX;
+        }
         self.reports.on_written(&mut self.ranges, written.ranges);
         self.largest_reported = Some(written.largest);
         self.pending = 0;
@@ -202,8 +214,9 @@ impl AckManager {
     /// `largest` (RFC 9000 §13.2.4).
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         // RFC 9000 §13.2.3: the largest number received stays, so that no later ACK reports a smaller one.
+        // What came after that ACK was written, and late, is not in it.
         if let Some(max) = self.ranges.max() {
-            self.ranges.remove_below(max.min(largest.saturating_add(1)));
+            self.ranges.remove_below(max.min(largest.saturating_add(1)).min(self.smallest_news));
         }
     }
 
@@ -248,11 +261,10 @@ impl AckManager {
         }
     }
 
-    /// Whether the oldest range would be given up for the next one without having been reported
-    /// (draft-ietf-quic-ack-frequency §6).
-    fn range_is_in_danger(&self) -> bool {
-        self.ranges.len() == MAX_ACK_RANGES
-            && self.ranges.first().is_some_and(|oldest| Some(oldest.end - 1) > self.largest_reported)
+    /// Whether the newest `count` ranges hold everything that no ACK has told yet.
+    fn tells_all_news(&self, count: usize) -> bool {
+        let oldest = || self.ranges.iter().rev().take(count).next_back();
+        count >= self.ranges.len() || oldest().is_some_and(|oldest| oldest.start <= self.smallest_news)
     }
 
     /// Whether a missing number lies far enough below the largest one to be reported.
@@ -265,10 +277,10 @@ impl AckManager {
         };
         // The peer can judge every number up to here from the last ACK.
         let judged = self.largest_reported.map_or(0, |reported| (reported + 1).saturating_sub(threshold));
-        // A gap reaches from the end of a range to the start of the next one. There are at most
-        // MAX_ACK_RANGES, and only one while packets come in order.
+        // A gap reaches from the end of a range to the start of the next one. Only one range is there while packets come in
+        // order. Between those below the newest are gaps that were reported and forgotten.
         let mut gap_end = None;
-        for range in self.ranges.iter().rev() {
+        for range in self.ranges.iter().rev().take(REPEATED_RANGES) {
             let missing = judged.max(range.end);
             if gap_end.is_some_and(|end| missing < end) && missing + threshold <= largest {
                 return true;

@@ -209,6 +209,69 @@ fn ranges_for_which_there_was_no_room_are_not_counted() {
 }
 
 #[test]
+fn packets_that_hundreds_overtake_are_all_acknowledged() {
+    // Each is up to 400 places late.
+    let mut rng = fulmar_base::Rng::from_u64(1);
+    let mut arrivals: Vec<(u64, u64)> = (0..20_000).map(|number| (number + rng.below(400), number)).collect();
+    arrivals.sort_unstable();
+    // The peer hears of the ACKs, and acknowledges them when others of its packets have come; or it hears of none.
+    for hears in [true, false] {
+        let mut acks = AckManager::new(policy(64, 0));
+        let (mut reported, mut largest) = (RangeSet::new(), 0);
+        let (mut written, mut ranges_max) = (0, 0);
+        for (i, &(_, number)) in arrivals.iter().enumerate() {
+            acks.on_received(at(0), number, true, Ecn::NotEct);
+            if acks.needs_ack(at(0)) {
+                let bytes = write(&mut acks, at(0));
+                let ack = decode(&bytes);
+                ack.ranges().for_each(|range| reported.insert(*range.start()..range.end() + 1));
+                ranges_max = ranges_max.max(ack.ranges().count());
+                (written, largest) = (written + 1, ack.largest.get());
+            } else if hears && i % 64 == 30 {
+                acks.on_ack_acked(largest);
+            }
+        }
+        assert!(reported.contains_range(0..19_600), "{} ranges", reported.len());
+        assert_eq!(written, 20_000 / 64, "the peer has asked for one in 64");
+        assert!(ranges_max <= REPEATED_RANGES + 64, "{ranges_max}: what was told is left out");
+    }
+}
+
+#[test]
+fn what_came_late_and_was_not_told_outlives_an_older_ack() {
+    let mut acks = AckManager::new(policy(100, 0));
+    for number in [0, 5, 9] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    write(&mut acks, at(0));
+    acks.on_received(at(1), 3, true, Ecn::NotEct);
+    acks.on_received(at(1), 10, true, Ecn::NotEct);
+    acks.on_ack_acked(9);
+    assert!(decode(&write(&mut acks, at(1))).ranges().any(|range| range == (3..=3)));
+    acks.on_ack_acked(10);
+    assert!(decode(&write(&mut acks, at(1))).ranges().eq([10..=10]), "the peer knows");
+}
+
+#[test]
+fn ranges_beyond_those_that_are_repeated_stay_until_there_was_room() {
+    let mut acks = AckManager::new(policy(1_000, 0));
+    for number in (0..200).step_by(2) {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    let mut buffer = [0; 120];
+    let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+    assert!(acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
+    let first = decode(&buffer).ranges().count();
+    assert!(first > REPEATED_RANGES && first < 100 - REPEATED_RANGES, "{first}");
+    acks.on_ack_acked(198);
+    let bytes = write(&mut acks, at(0));
+    let ack = decode(&bytes);
+    assert_eq!(ack.ranges().count(), REPEATED_RANGES + 100 - first);
+    assert!(ack.ranges().any(|range| range == (0..=0)));
+    assert_eq!(decode(&write(&mut acks, at(0))).ranges().count(), REPEATED_RANGES);
+}
+
+#[test]
 fn ranges_are_reported_before_they_are_given_up() {
     let mut acks = AckManager::new(policy(1_000, 0));
     let mut reported = Vec::new();
@@ -242,6 +305,7 @@ fn what_the_peer_knows_is_not_repeated_but_the_largest_stays() {
     for number in [0, 1, 3, 4, 6] {
         acks.on_received(at(0), number, true, Ecn::NotEct);
     }
+    write(&mut acks, at(0));
     acks.on_ack_acked(3);
     assert!(decode(&write(&mut acks, at(0))).ranges().eq([6..=6, 4..=4]));
     acks.on_ack_acked(6);
@@ -262,6 +326,7 @@ fn gaps_without_end_cost_a_bounded_memory_and_a_bounded_frame() {
     let bytes = write(&mut acks, at(0));
     assert_eq!(decode(&bytes).ranges().count(), MAX_ACK_RANGES);
     assert_eq!(decode(&bytes).largest.get(), 9_999);
+    assert_eq!(decode(&write(&mut acks, at(0))).ranges().count(), REPEATED_RANGES, "the others were told");
 }
 
 #[test]
