@@ -223,19 +223,46 @@ impl ReceiveWindow {
         }
     }
 
+    /// This is the window of all streams together, and `stream` that of one that has taken data. It may be that nobody reads that
+    /// one, and it must not take all credit: the others go on with half as much again as it has (RFC 9000 §4.1).
+    #[inline]
+    pub(super) fn keep_beyond(&mut self, stream: &Self) {
+        if !self.opened {
+            return;
+        }
+        self.grow_to(stream.window.saturating_add(stream.window / 2));
+        // Nor does credit of the stream help the peer that the connection does not give.
+        if stream.limit.is_pending() && self.left() < stream.left() {
+            let limit = self.due_limit();
+            if limit.saturating_sub(self.limit.get()) >= self.window.min(self.window_limit) / UPDATE_PARTS_MAX
+            {
+                self.limit.set(limit);
+            }
+        }
+    }
+
+    /// What the peer may still send.
+    fn left(&self) -> u64 {
+        self.limit.get().saturating_sub(self.received)
+    }
+
+    /// The limit that could be announced now.
+    fn due_limit(&self) -> u64 {
+        self.consumed.saturating_add(self.window.min(self.window_limit)).min(VarInt::MAX.get())
+    }
+
     /// A new limit is announced when this part of the window is used up. Half of it is often enough for a window that
     /// can grow. Of one that cannot, the peer has the use of as much as possible; so it has where losses hold back what was
     /// received, and so little credit is left that it would wait for more.
     fn update_parts(&self, window: u64) -> u64 {
-        let left = self.limit.get().saturating_sub(self.received);
-        if window < self.window_max && left >= window / 8 * 3 { 2 } else { UPDATE_PARTS_MAX }
+        if window < self.window_max && self.left() >= window / 8 * 3 { 2 } else { UPDATE_PARTS_MAX }
     }
 
     /// Announces a new limit when a part of the window is used up: often enough that the peer does not stall,
     /// rarely enough that the frames cost nothing.
     fn advance(&mut self) {
         let window = self.window.min(self.window_limit);
-        let limit = self.consumed.saturating_add(window).min(VarInt::MAX.get());
+        let limit = self.due_limit();
         let gain = limit.saturating_sub(self.limit.get());
         if gain == 0 || (gain < window / UPDATE_PARTS_MAX && !self.limit.is_pending()) {
             return;

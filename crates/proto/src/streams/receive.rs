@@ -37,6 +37,7 @@ impl Streams {
         recv.count_held(&mut self.receive_budget, window_max)?;
         self.stream_demand = self.stream_demand.max(recv.demand());
         self.window.tune(cx.now, cx.rtt);
+        self.window.keep_beyond(recv.window());
         if arrival.ended || !stream.is_control_queued_rightly() {
             self.apply(frame.id, arrival);
         } else if arrival.readable {

@@ -114,6 +114,11 @@ impl RecvHalf {
         self.counted
     }
 
+    /// What the peer may send on it.
+    pub(super) fn window(&self) -> &ReceiveWindow {
+        &self.window
+    }
+
     /// The most that was read from it in a round trip.
     pub(super) fn demand(&self) -> u64 {
         self.window.demand()

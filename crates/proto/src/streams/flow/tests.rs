@@ -150,6 +150,43 @@ fn the_window_opens_to_what_the_round_trip_time_asks_for_once_data_comes() {
 }
 
 #[test]
+fn the_window_of_the_connection_leaves_room_beyond_that_of_a_stream() {
+    for initial in [1 << 20, 3 << 19, 2_200_000, 3_000_000] {
+        for millis in [17, 20, 25, 100] {
+            let (now, rtt) = (Instant::ZERO, Duration::from_millis(millis));
+            let mut stream = ReceiveWindow::new(1 << 20, 1 << 30);
+            let mut all = ReceiveWindow::new(initial, 1 << 30);
+            for bytes in [OPENING_BYTES - 1, 1] {
+                assert!(!all.is_limit_pending(), "a short exchange needs no more");
+                for window in [&mut stream, &mut all] {
+                    window.receive(bytes);
+                    window.tune(now, rtt);
+                }
+                all.keep_beyond(&stream);
+            }
+            assert!(all.window() >= stream.window() / 2 * 3);
+            assert!(all.limit() >= stream.limit(), "{all:?} {stream:?}");
+        }
+    }
+}
+
+#[test]
+fn the_window_of_the_connection_stays_within_what_memory_allows() {
+    let mut stream = ReceiveWindow::new(1 << 20, 1 << 30);
+    let mut all = ReceiveWindow::new(1 << 20, 1 << 22);
+    all.set_window_limit(2_000_000);
+    for window in [&mut stream, &mut all] {
+        window.receive(OPENING_BYTES);
+        window.tune(Instant::ZERO, RTT);
+    }
+    all.keep_beyond(&stream);
+    assert!(stream.window() > 1 << 22 && all.limit() <= 2_000_000);
+    all.set_window_limit(u64::MAX);
+    all.keep_beyond(&stream);
+    assert_eq!(all.limit(), 1 << 22);
+}
+
+#[test]
 fn the_maximum_bounds_what_a_peer_can_send_unread_however_far_away_it_claims_to_be() {
     let mut window = ReceiveWindow::new(10_000, 40_000);
     window.receive(OPENING_BYTES);

@@ -314,6 +314,21 @@ fn a_peer_that_does_not_read_blocks_only_its_stream() {
     assert_eq!(client.events(), [StreamEvent::Writable(slow)]);
 }
 
+#[test]
+fn a_stream_that_is_not_read_leaves_credit_to_the_others() {
+    let (mut client, mut server) = default_pair();
+    let [unread, other] = [(); 2].map(|()| client.streams.open(Dir::Uni).unwrap());
+    let mut held = 0;
+    while let Ok(written) = client.streams.send(unread).write(&[1; 10_000]) {
+        held += written;
+        settle(&mut client, &mut server);
+    }
+    assert!(held > 6_000_000, "its window is open: {held}");
+    client.streams.send(other).write(&[2; 1_000]).unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(read_all(&mut server, other).0, [2; 1_000]);
+}
+
 /// The streams of the STREAM frames in a packet.
 fn streams_in(packet: &Packet) -> Vec<StreamId> {
     let id = |frame| if let Ok(Frame::Stream(frame)) = frame { Some(frame.id) } else { None };
