@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, ClientConfig, Dir, DropReason, EarlyData, FourTuple, MultipathConfig, PathId,
-    RandomCids, RetryPolicy, ServerConfig, SessionStore, Side, StreamId, TokenKeys, TransportConfig,
-    TransportErrorCode, Version,
+    AddressValidation, ClientConfig, Dir, DropReason, EarlyData, Event, FourTuple, MultipathConfig, PathId,
+    RandomCids, RetryPolicy, ServerConfig, SessionStore, Side, StreamEvent, StreamId, TokenKeys,
+    TransportConfig, TransportErrorCode, Version,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{DELAY, Pair, Setup, read_available};
@@ -138,6 +138,24 @@ fn a_server_that_has_forgotten_the_session_gets_the_data_after_the_handshake() {
         pair.transfer(Side::Server, 10_000, Duration::from_secs(1));
         pair.close_and_forget();
     }
+}
+
+#[test]
+fn who_waits_to_open_a_stream_is_told_when_early_data_is_rejected_and_more_are_allowed() {
+    let mut friends = Friends::new();
+    friends.server_tls = pair::server_tls();
+    let server = TransportConfig { max_concurrent_bidi_streams: 200, ..TransportConfig::default() };
+    let mut pair = Setup { server, ..friends.setup() }.dial();
+    let mut opened = 0;
+    while pair.client.conn().streams().open(Dir::Bi).is_some() {
+        opened += 1;
+    }
+    assert_eq!(opened, TransportConfig::default().max_concurrent_bidi_streams);
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(statuses(&mut pair).0, EarlyData::Rejected);
+    let is_told = |event: &Event| matches!(event, Event::Stream(StreamEvent::Available { dir: Dir::Bi }));
+    assert!(pair.client.events.iter().any(is_told));
+    assert!(pair.client.conn().streams().open(Dir::Bi).is_some());
 }
 
 #[test]

@@ -79,10 +79,18 @@ impl OutgoingStreams {
         self.opened > self.limit
     }
 
-    /// The peer knows of none of the streams, and allows `limit` of them.
-    pub(super) fn restart(&mut self, limit: u64) {
+    /// The peer knows of none of the streams, and allows `limit` of them. Returns whether the application waited for that.
+    pub(super) fn restart(&mut self, limit: u64) -> bool {
         self.limit = limit.min(MAX_STREAMS);
         self.blocked.cancel();
+        if self.opened < self.limit {
+            return std::mem::take(&mut self.waiting);
+        }
+        if self.waiting {
+            // What was said of another limit is void.
+            self.blocked.set(self.limit);
+        }
+        false
     }
 
     /// Whether a stream of this index was opened, at any time.

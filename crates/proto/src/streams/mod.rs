@@ -194,8 +194,11 @@ impl Streams {
     pub(crate) fn restart(&mut self, limits: &InitialLimits) {
         self.peer = *limits;
         self.credit = SendCredit::new(limits.max_data);
-        self.outgoing.bi.restart(limits.max_streams_bidi);
-        self.outgoing.uni.restart(limits.max_streams_uni);
+        for (dir, limit) in [(Dir::Bi, limits.max_streams_bidi), (Dir::Uni, limits.max_streams_uni)] {
+            if self.outgoing[dir].restart(limit) {
+                self.events.set_available(dir);
+            }
+        }
         let mut restarted = Vec::new();
         for (id, stream) in self.table.iter_mut() {
             if let Some(send) = &mut stream.send {

@@ -14,6 +14,23 @@ fn opening_stops_at_the_limit_and_goes_on_beyond_it() {
 }
 
 #[test]
+fn who_waits_to_open_is_told_when_early_streams_begin_anew_under_a_higher_limit() {
+    let mut streams = OutgoingStreams::new();
+    streams.raise(1);
+    assert_eq!((streams.open(), streams.open()), (Some(0), None));
+    assert!(!streams.restart(1), "there are no more than before");
+    assert_eq!(streams.blocked_frame().pending(), Some(1));
+    assert!(streams.restart(2));
+    assert_eq!(streams.blocked_frame().pending(), None);
+    assert!(!streams.restart(3), "nobody waits any more");
+    // Under a lower limit there is nothing to open, and it stays so.
+    assert_eq!((streams.open(), streams.open(), streams.open()), (Some(1), Some(2), None));
+    assert!(!streams.restart(2) && !streams.allows(2));
+    assert_eq!(streams.blocked_frame().pending(), Some(2));
+    assert!(streams.raise(4), "the application waited");
+}
+
+#[test]
 fn implicit_streams_cost_ranges_and_not_states() {
     let mut streams = IncomingStreams::new(1 << 40);
     assert_eq!(streams.touch((1 << 40) - 1), Touch::Create { news: true });
