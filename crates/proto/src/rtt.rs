@@ -40,6 +40,9 @@ const VARIANCES_CLASSIC: u32 = 4;
 /// become longer.
 const LONGER: u32 = 2;
 
+/// After so many stops in a row the path has become longer as well, by less than that.
+const STOPS_MAX: u8 = 3;
+
 /// Estimates of the round-trip time of one tuple.
 ///
 /// Loss detection, probe timeouts, pacing and congestion control read it; only [`Rtt::update`] changes it.
@@ -74,8 +77,8 @@ struct Period {
     /// Whether a sample was beyond the probe timeout, or longer by the silence before it, since the last stop may have
     /// raised the timer: the path has stood still, or has become longer.
     stopped: bool,
-    /// Whether that was so in the round trip before.
-    after_stop: bool,
+    /// How many round trips before it, in a row, were taken for stops.
+    stops_before: u8,
     /// The largest rise from one sample to the next.
     step: Duration,
 }
@@ -90,7 +93,7 @@ impl Period {
             farthest: zero,
             smallest: Duration::MAX,
             stopped: false,
-            after_stop: false,
+            stops_before: 0,
             step: zero,
         }
     }
@@ -106,14 +109,19 @@ impl Period {
     ///
     /// When a path stands still and goes on, what was held arrives together, and fills the rest of a round trip, or the
     /// whole. Its samples would slow down the pace for a dozen round trips. The round trip after it decides: if its
-    /// smallest sample is long as well, the path has become longer.
+    /// smallest sample is long as well, the path has become longer. Nor does a path stop again and again without end.
     fn shows_stop(&self, smoothed: Duration) -> bool {
-        self.stopped && !(self.after_stop && self.smallest >= smoothed * LONGER)
+        let is_longer = match self.stops_before {
+            0 => false,
+            1..STOPS_MAX => self.smallest >= smoothed * LONGER,
+            STOPS_MAX.. => true,
+        };
+        self.stopped && !is_longer
     }
 
     /// The mean of the samples. After a stop it is the smallest: the others may be the last that were held.
     fn mean(&self) -> Duration {
-        if self.after_stop { self.smallest } else { self.sum / self.samples.max(1) }
+        if self.stops_before > 0 { self.smallest } else { self.sum / self.samples.max(1) }
     }
 }
 
@@ -199,7 +207,8 @@ impl Rtt {
             let mean = if stopped { self.smoothed } else { self.period.mean() };
             self.weigh(mean, self.period.farthest);
             self.step = self.period.step;
-            self.period = Period { after_stop: stopped, ..Period::starting(now) };
+            let stops_before = if stopped { self.period.stops_before + 1 } else { 0 };
+            self.period = Period { stops_before, ..Period::starting(now) };
         }
     }
 

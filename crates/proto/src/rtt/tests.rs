@@ -161,6 +161,16 @@ fn a_stop_of_the_path_moves_the_timer_and_not_the_mean() {
 }
 
 #[test]
+fn a_path_that_has_become_longer_by_less_than_twice_is_believed() {
+    let mut rtt = with_acks(TimerStyle::OncePerRtt, 50, 10, |_| ms(100));
+    // The samples come farther apart than the path was long, each as if it had been held up.
+    for at in 0..100 {
+        rtt.update(Instant::from_millis(6_200 + 120 * at), ms(190), Duration::ZERO, None);
+    }
+    assert!(rtt.smoothed() > ms(170), "{rtt:?}");
+}
+
+#[test]
 fn what_an_earlier_connection_found_holds_until_the_first_sample() {
     let mut rtt = Rtt::default();
     rtt.assume(Duration::from_millis(600));
