@@ -113,6 +113,23 @@ fn early_data_arrives_with_the_first_packets() {
     pair.close_and_forget();
 }
 
+/// The length of a long header is written in two bytes, so that such a packet does not fill the datagram.
+#[test]
+fn early_data_arrives_where_datagrams_may_be_larger_than_its_packets() {
+    let friends = Friends::new();
+    let [client, server] = [(); 2].map(|()| TransportConfig {
+        initial_mtu: 65_000,
+        mtu_max: 65_000,
+        ..TransportConfig::default()
+    });
+    let mut pair = Setup { client, server, ..friends.setup() }.dial();
+    let id = send_early(&mut pair, 60_000);
+    assert!(receive(&mut pair, id, 60_000));
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(statuses(&mut pair), (EarlyData::Accepted, EarlyData::Accepted));
+    assert_eq!(pair.client.conn().stats().packets_lost, 0);
+}
+
 #[test]
 fn without_a_wish_for_it_there_is_none() {
     let friends = Friends::new();

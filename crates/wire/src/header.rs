@@ -10,7 +10,7 @@ pub use self::read::{
     HeaderError, InvariantCids, ProtectedKind, ProtectedPacket, negotiated_versions, read_packet,
 };
 pub use self::write::{
-    LongHeader, LongHeaderOffsets, ShortHeader, clear_quic_bit, patch_length, write_retry,
+    LONG_LENGTH_MAX, LongHeader, LongHeaderOffsets, ShortHeader, clear_quic_bit, patch_length, write_retry,
     write_version_negotiation,
 };
 

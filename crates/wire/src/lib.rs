@@ -34,9 +34,10 @@ pub use frame::{
     SymbolAck, Timestamp, frames,
 };
 pub use header::{
-    HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
-    ShortHeader, UnprotectedBits, clear_quic_bit, negotiated_versions, patch_length, protect_header,
-    read_packet, sample, unprotect_header, write_retry, write_version_negotiation,
+    HeaderError, InvariantCids, LONG_LENGTH_MAX, LongHeader, LongHeaderOffsets, ProtectedKind,
+    ProtectedPacket, RETRY_TAG_LEN, ShortHeader, UnprotectedBits, clear_quic_bit, negotiated_versions,
+    patch_length, protect_header, read_packet, sample, unprotect_header, write_retry,
+    write_version_negotiation,
 };
 pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
 pub use packet_kind::PacketKind;

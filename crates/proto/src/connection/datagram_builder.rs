@@ -121,7 +121,7 @@ impl Sender<'_> {
         let has_dialect = space.is_data() && !self.parts.handshake.sends_zero_rtt();
         let dialect = if has_dialect { self.dialect } else { Dialect::SinglePath };
         let (now, log) = (self.now, self.log.as_deref_mut());
-        let mut frames = packet.frames(buffer, limit, dialect).logged_in(now, log);
+        let mut frames = packet.frames(buffer, dialect).logged_in(now, log);
         match (plan.off_path, plan.slot) {
             (Some(index), _) => {
                 let path = self.parts.paths.at_mut(self.parts.index);

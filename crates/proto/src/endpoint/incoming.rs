@@ -98,7 +98,7 @@ impl FirstPacket {
         });
         let mut len = 0;
         if let Some(mut packet) = OpenPacket::begin(buffer, 0, limit, &header, (PathId::ZERO, 0), None) {
-            let mut frames = packet.frames(buffer, limit, Dialect::SinglePath);
+            let mut frames = packet.frames(buffer, Dialect::SinglePath);
             frames.write_untracked(&close);
             let payload = frames.finish();
             packet.end_payload(buffer, &payload);

@@ -1,8 +1,8 @@
 //! One packet: header, payload, protection, in place at the end of a datagram.
 
 use fulmar_wire::{
-    ConnectionId, Dialect, LongHeader, PacketKind, PathId, ShortHeader, Version, Writer, clear_quic_bit,
-    packet_number, patch_length, protect_header, sample,
+    ConnectionId, Dialect, LONG_LENGTH_MAX, LongHeader, PacketKind, PathId, ShortHeader, Version, Writer,
+    clear_quic_bit, packet_number, patch_length, protect_header, sample,
 };
 
 use super::FrameWriter;
@@ -72,13 +72,15 @@ pub(crate) struct OpenPacket {
     number_at: usize,
     number_len: usize,
     length_at: Option<usize>,
+    /// Where it must end, tag included.
+    limit: usize,
     payload_at: usize,
     payload_len: usize,
 }
 
 impl OpenPacket {
     /// Writes the header at `start`. Returns `None` if the packet could not hold a useful payload below
-    /// `limit`, both being offsets in `buffer`.
+    /// `limit`, both being offsets in `buffer`. A packet with a long header ends where its length allows, if that is before.
     pub(crate) fn begin(
         buffer: &mut [u8],
         start: usize,
@@ -117,7 +119,21 @@ impl OpenPacket {
                 (None, start + short.write(&mut writer, number, number_len))
             }
         };
-        Some(Self { path, number, start, number_at, number_len, length_at, payload_at, payload_len: 0 })
+        let limit = match length_at {
+            Some(_) => limit.min(number_at + LONG_LENGTH_MAX),
+            None => limit,
+        };
+        Some(Self {
+            path,
+            number,
+            start,
+            number_at,
+            number_len,
+            length_at,
+            limit,
+            payload_at,
+            payload_len: 0,
+        })
     }
 
     /// Clears the QUIC bit of the header (RFC 9287 §3.1).
@@ -126,8 +142,8 @@ impl OpenPacket {
     }
 
     /// The writer of the payload; what it returns goes to [`OpenPacket::end_payload`].
-    pub(crate) fn frames<'b>(&self, buffer: &'b mut [u8], limit: usize, dialect: Dialect) -> FrameWriter<'b> {
-        FrameWriter::new(&mut buffer[self.payload_at..limit - TAG_LEN], dialect)
+    pub(crate) fn frames<'b>(&self, buffer: &'b mut [u8], dialect: Dialect) -> FrameWriter<'b> {
+        FrameWriter::new(&mut buffer[self.payload_at..self.limit - TAG_LEN], dialect)
     }
 
     /// The payload is written. A payload that is too short to sample is padded.
@@ -152,10 +168,10 @@ impl OpenPacket {
         self.end() - self.start
     }
 
-    /// Pads the packet so that it ends at `end`; returns whether that added anything.
+    /// Pads the packet so that it ends at `end`, or where it must; returns whether that added anything.
     pub(crate) fn pad_until(&mut self, buffer: &mut [u8], end: usize) -> bool {
         let before = self.payload_len;
-        self.pad_payload_to(buffer, end.saturating_sub(self.payload_at + TAG_LEN));
+        self.pad_payload_to(buffer, end.min(self.limit).saturating_sub(self.payload_at + TAG_LEN));
         self.payload_len > before
     }
 

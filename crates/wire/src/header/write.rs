@@ -63,9 +63,14 @@ impl LongHeader<'_> {
     }
 }
 
-/// Fills in the length of a long header: the bytes from the packet number to the end of the packet.
+/// The most bytes from the packet number to the end of a packet with a long header whose length is written in two bytes.
+pub const LONG_LENGTH_MAX: usize = 0x3fff;
+
+/// Fills in the length of a long header: the bytes from the packet number to the end of the packet, at most
+/// [`LONG_LENGTH_MAX`].
 pub fn patch_length(buffer: &mut [u8], length_at: usize, length: usize) {
-    let length = 0x4000 | (length as u16 & 0x3fff);
+    debug_assert!(length <= LONG_LENGTH_MAX, "a length of {length} bytes takes more than two");
+    let length = 0x4000 | (length as u16 & LONG_LENGTH_MAX as u16);
     buffer[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
 }
 

@@ -32,7 +32,7 @@ pub(super) fn packet(
     let limit = buffer.len();
     let name = (PathId::ZERO, number);
     let mut packet = OpenPacket::begin(&mut buffer, 0, limit, &header, name, None).unwrap();
-    let mut writer = packet.frames(&mut buffer, limit, Dialect::SinglePath);
+    let mut writer = packet.frames(&mut buffer, Dialect::SinglePath);
     for frame in frames {
         assert!(writer.write_untracked(frame));
     }
@@ -61,7 +61,7 @@ pub(super) fn short_packet(
     if !quic_bit {
         packet.clear_quic_bit(&mut buffer);
     }
-    let mut writer = packet.frames(&mut buffer, limit, Dialect::SinglePath);
+    let mut writer = packet.frames(&mut buffer, Dialect::SinglePath);
     for frame in frames {
         assert!(writer.write_untracked(frame));
     }
