@@ -1,6 +1,6 @@
 //! How many streams there may be (RFC 9000 §4.6), per direction.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use fulmar_base::RangeSet;
 use fulmar_wire::Dir;
@@ -74,23 +74,14 @@ impl OutgoingStreams {
         index < self.limit
     }
 
-    /// Whether streams are open that the peer does not allow yet.
-    pub(super) fn is_ahead(&self) -> bool {
-        self.opened > self.limit
+    /// The indices of the streams that are open, or were, and that the peer does not allow yet.
+    pub(super) fn ahead(&self) -> Range<u64> {
+        self.limit..self.opened.max(self.limit)
     }
 
     /// The peer knows of none of the streams, and allows `limit` of them. Returns whether the application waited for that.
     pub(super) fn restart(&mut self, limit: u64) -> bool {
-        self.limit = limit.min(MAX_STREAMS);
-        self.blocked.cancel();
-        if self.opened < self.limit {
-            return std::mem::take(&mut self.waiting);
-        }
-        if self.waiting {
-            // What was said of another limit is void.
-            self.blocked.set(self.limit);
-        }
-        false
+        self.set_limit(limit)
     }
 
     /// Whether a stream of this index was opened, at any time.
@@ -104,9 +95,20 @@ impl OutgoingStreams {
         if limit <= self.limit {
             return false;
         }
+        self.set_limit(limit)
+    }
+
+    fn set_limit(&mut self, limit: u64) -> bool {
         self.limit = limit.min(MAX_STREAMS);
         self.blocked.cancel();
-        std::mem::take(&mut self.waiting)
+        if self.opened < self.limit {
+            return std::mem::take(&mut self.waiting);
+        }
+        if self.waiting {
+            // What was said of another limit is void.
+            self.blocked.set(self.limit);
+        }
+        false
     }
 
     /// Whether the frame that reports the limit waits to be written.

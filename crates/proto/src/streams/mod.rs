@@ -351,13 +351,13 @@ impl Streams {
     }
 
     fn raise_stream_limit(&mut self, dir: Dir, limit: u64) {
-        let was_ahead = self.outgoing[dir].is_ahead();
+        let held_back = self.outgoing[dir].ahead();
         if self.outgoing[dir].raise(limit) {
             self.events.set_available(dir);
         }
-        if was_ahead {
-            let ids: Vec<_> = self.table.iter_mut().map(|(id, _)| id).filter(|id| id.dir() == dir).collect();
-            ids.into_iter().for_each(|id| self.sync(id));
+        let still = self.outgoing[dir].ahead();
+        for index in held_back.start..still.start.min(held_back.end) {
+            self.sync(StreamId::new(self.side, dir, index));
         }
     }
 

@@ -25,8 +25,11 @@ fn who_waits_to_open_is_told_when_early_streams_begin_anew_under_a_higher_limit(
     assert!(!streams.restart(3), "nobody waits any more");
     // Under a lower limit there is nothing to open, and it stays so.
     assert_eq!((streams.open(), streams.open(), streams.open()), (Some(1), Some(2), None));
+    assert_eq!(streams.ahead(), 3..3);
     assert!(!streams.restart(2) && !streams.allows(2));
+    assert_eq!(streams.ahead(), 2..3);
     assert_eq!(streams.blocked_frame().pending(), Some(2));
+    assert!(!streams.raise(3), "all of them are open");
     assert!(streams.raise(4), "the application waited");
 }
 
