@@ -231,6 +231,23 @@ async fn http1_connections_are_used_again() {
 }
 
 #[tokio::test]
+async fn more_requests_than_go_over_tcp_at_once_wait_for_their_turn() {
+    let identity = Identity::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = port(&listener);
+    identity.serve_tcp(hello(), listener, HTTP1);
+    let client = Client::with_roots(identity.roots()).unwrap();
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..120 {
+        let client = client.clone();
+        requests.spawn(async move { text(client.get(uri(port, "/")).await.unwrap()).await });
+    }
+    let answered = tokio::time::timeout(Duration::from_secs(20), requests.join_all()).await;
+    let answered = answered.expect("all have their turn");
+    assert!(answered.iter().all(|text| text == "hello"));
+}
+
+#[tokio::test]
 async fn quic_is_used_where_both_are_there() {
     let identity = Identity::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -67,6 +67,12 @@ pub(super) enum Route {
     Tcp(TcpConnection, OwnedSemaphorePermit, ConnectionInfo),
 }
 
+/// A connection, and what there is to tell of it.
+struct Made {
+    winner: Winner,
+    info: ConnectionInfo,
+}
+
 /// What connections begin with.
 #[derive(Clone)]
 pub(super) struct Transports {
@@ -109,7 +115,9 @@ impl Origin {
         if let Some(connection) = state.tcp.take() {
             return self.over_tcp(state, transports, connection).await;
         }
-        self.dial(&mut state, transports, is_safe).await
+        let made = self.dial(&mut state, transports, is_safe).await?;
+        drop(state);
+        self.over(made).await
     }
 
     /// The way over a connection of TCP that is there. QUIC is tried beside it.
@@ -124,7 +132,16 @@ impl Origin {
         }
         drop(state);
         let info = info(connection.remote, true);
-        Ok(Route::Tcp(connection, self.permit().await?, info))
+        self.over(Made { winner: Winner::Tcp(connection), info }).await
+    }
+
+    /// The way over a connection. One of TCP waits for its turn, and nothing is locked meanwhile: whose turn it is may need the lock.
+    async fn over(&self, made: Made) -> Result<Route, Error> {
+        let Made { winner, info } = made;
+        Ok(match winner {
+            Winner::Quic(http3) => Route::Http3(http3, info),
+            Winner::Tcp(connection) => Route::Tcp(connection, self.permit().await?, info),
+        })
     }
 
     async fn dial(
@@ -132,7 +149,7 @@ impl Origin {
         state: &mut State,
         transports: &Transports,
         is_safe: bool,
-    ) -> Result<Route, Error> {
+    ) -> Result<Made, Error> {
         let begun = now();
         let found = find(transports.records.as_ref(), &self.host, self.port).await?;
         let resolved = now();
@@ -150,24 +167,23 @@ impl Origin {
         {
             state.http3 = Some(http3.clone());
             let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
-            return Ok(Route::Http3(http3, info));
+            return Ok(Made { winner: Winner::Quic(http3), info });
         }
         let winner = Race::new(self, state, transports).run(found).await?;
-        Ok(match winner {
+        let info = match &winner {
             Winner::Quic(http3) => {
                 state.on_http3(http3.clone());
-                let info = made(http3.quic().remote_address());
-                Route::Http3(http3, info)
+                made(http3.quic().remote_address())
             }
             Winner::Tcp(connection) => {
                 state.http3 = None;
                 if let Some(shared) = connection.share() {
                     state.tcp.keep(shared);
                 }
-                let info = made(connection.remote);
-                Route::Tcp(connection, self.permit().await?, info)
+                made(connection.remote)
             }
-        })
+        };
+        Ok(Made { winner, info })
     }
 
     /// A connection on which early data can be sent, if one is possible.
@@ -200,7 +216,9 @@ impl Origin {
         if let Some(connection) = state.tcp.take() {
             return self.over_tcp(state, transports, connection).await;
         }
-        self.dial(&mut state, transports, false).await
+        let made = self.dial(&mut state, transports, false).await?;
+        drop(state);
+        self.over(made).await
     }
 
     /// Keeps a connection over TCP for other requests.
