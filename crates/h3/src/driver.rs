@@ -215,16 +215,19 @@ impl Drop for Driver {
     fn drop(&mut self) {
         // A connection without its critical streams is none. Closing one that is over does nothing.
         self.shared.close(ErrorCode::NoError, "");
-        let blocked = {
-            let mut state = self.shared.lock();
-            state.is_over = true;
-            std::mem::take(&mut state.blocked)
-        };
-        for blocked in blocked.into_values() {
-            if let Blocked::Waits(Some(waker)) = blocked {
-                waker.wake();
+        let mut waiting = Vec::new();
+        let mut state = self.shared.lock();
+        state.is_over = true;
+        // What has come whole is there for who reads on.
+        state.blocked.retain(|_, blocked| match blocked {
+            Blocked::Waits(waker) => {
+                waiting.extend(waker.take());
+                false
             }
-        }
+            Blocked::Over(_) | Blocked::Failed(_) => true,
+        });
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use fulmar::{ReadError, RecvStream, VarInt};
+use fulmar::{ConnectionError, ReadError, RecvStream, VarInt};
 use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
 
 use self::unread::Unread;
@@ -56,7 +56,7 @@ impl Incoming {
             let received = if let Some(received) = self.next.take() {
                 received
             } else if self.is_blocked {
-                ready!(self.poll_unblocked(cx))
+                Ok(ready!(self.poll_unblocked(cx))?)
             } else {
                 // What was read is understood as far as it goes before this asks for more.
                 if self.unread.wants_more() {
@@ -100,10 +100,12 @@ impl Incoming {
         Ok(received)
     }
 
-    /// What the stream has waited for.
-    fn poll_unblocked(&mut self, cx: &Context<'_>) -> Poll<Result<Received, fulmar_h3_proto::Error>> {
+    /// What the stream has waited for. It waits no longer than the connection lasts; what had come whole by then is there.
+    fn poll_unblocked(&mut self, cx: &Context<'_>) -> Poll<Result<Received, Error>> {
         let mut state = self.shared.lock();
-        if let Some(Blocked::Waits(waker)) = state.blocked.get_mut(&self.id) {
+        if !state.is_over
+            && let Some(Blocked::Waits(waker)) = state.blocked.get_mut(&self.id)
+        {
             *waker = Some(cx.waker().clone());
             return Poll::Pending;
         }
@@ -112,9 +114,11 @@ impl Incoming {
         self.is_blocked = false;
         Poll::Ready(match blocked {
             Some(Blocked::Over(event)) => Ok(Received::Event(event)),
-            Some(Blocked::Failed(error)) => Err(error),
-            // The connection is over, which who reads on is told.
-            Some(Blocked::Waits(_)) | None => Ok(Received::More),
+            Some(Blocked::Failed(error)) => Err(self.fail(error)),
+            Some(Blocked::Waits(_)) | None => {
+                self.is_over = true;
+                Err(self.shared.quic.close_reason().unwrap_or(ConnectionError::LocallyClosed).into())
+            }
         })
     }
 

@@ -135,3 +135,64 @@ async fn a_request_is_made_again_after_its_connection_if_that_does_no_harm() {
         "{result:?}"
     );
 }
+
+/// A section of QPACK that refers to the first entry of the dynamic table, in a HEADERS frame.
+const REFERS: [u8; 5] = [1, 3, 2, 0, 0x80];
+/// What the encoder stream says of it: its type, the capacity of the table, and the entry `a: b`.
+const ENTRY: [u8; 8] = [2, 0x3f, 0xe1, 0x1f, 0x41, b'a', 1, b'b'];
+
+#[tokio::test]
+async fn a_head_that_waits_for_the_table_ends_with_its_connection() {
+    let identity = Identity::new();
+    let client = identity.client();
+    let endpoint = identity.endpoint();
+    let get = request(Method::GET, &endpoint);
+    let server = async {
+        let connection = common::next_client(&endpoint).await;
+        let (mut send, _recv) = common::next_request(&connection).await;
+        send.finish_with(Bytes::from_static(&REFERS)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        connection.close(common::code(0x101), b"");
+    };
+    let (result, ()) = tokio::join!(soon(client.request(get)), server);
+    assert!(matches!(result, Err(Error::Connection(_))), "{result:?}");
+}
+
+#[tokio::test]
+async fn trailers_are_there_after_the_connection_if_they_had_come() {
+    let identity = Identity::new();
+    for is_whole in [false, true] {
+        let client = identity.client();
+        let endpoint = identity.endpoint();
+        let get = request(Method::GET, &endpoint);
+        let (close, is_closing) = tokio::sync::oneshot::channel();
+        let server = async {
+            let connection = common::next_client(&endpoint).await;
+            let (mut send, _recv) = common::next_request(&connection).await;
+            let response = [&[1, 3, 0, 0, 0xd9, 0, 1, b'x'][..], &REFERS].concat();
+            send.finish_with(response.into()).await.unwrap();
+            is_closing.await.unwrap();
+            let mut encoder = connection.open_uni().await.unwrap();
+            if is_whole {
+                encoder.write_all(&ENTRY).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            connection.close(common::code(0x101), b"");
+        };
+        let asked = async {
+            let mut body = soon(client.request(get)).await.unwrap().into_body();
+            assert_eq!(soon(body.data()).await.unwrap(), Some(Bytes::from_static(b"x")));
+            close.send(()).unwrap();
+            // Until it is known here that the connection is over.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let end = soon(body.data()).await;
+            if is_whole {
+                assert_eq!(end.unwrap(), None);
+                assert_eq!(body.trailers().unwrap()["a"], "b");
+            } else {
+                assert!(matches!(end, Err(Error::Connection(_))), "{end:?}");
+            }
+        };
+        tokio::join!(server, asked);
+    }
+}
