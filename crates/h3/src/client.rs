@@ -4,6 +4,7 @@ mod alt_svc;
 mod builder;
 mod closing;
 mod connection;
+mod dial;
 mod dns;
 mod info;
 mod origin;
@@ -136,7 +137,7 @@ impl Client {
             let origin = self.origin(request.uri())?;
             make_host_the_authority(&mut request)?;
             let response = self.send(&origin, request).await?;
-            origin.learn(response.headers()).await;
+            origin.learn(response.headers());
             Ok(response)
         };
         tokio::select! {
@@ -237,7 +238,7 @@ impl Client {
         for _ in 0..ATTEMPTS_MAX {
             match connection.request(request).await {
                 Ok(response) => {
-                    origin.keep(connection).await;
+                    origin.keep(connection);
                     let incoming = |body| Body::over_tcp(TcpIncoming { body, _permit: permit.take() });
                     return Ok(with_info(response.map(incoming), info));
                 }

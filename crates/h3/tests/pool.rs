@@ -86,3 +86,32 @@ async fn closing_a_client_ends_the_requests_that_wait_for_a_connection() {
     assert!(matches!(error, Error::Connection(ConnectionError::LocallyClosed)), "{error:?}");
     assert!(soon(abandoned).await.is_err());
 }
+
+#[tokio::test]
+async fn a_request_that_is_not_polled_holds_up_no_other_one() {
+    let identity = Identity::new();
+    let serving = identity.serve(app());
+    let client = identity.client();
+    let mut first = std::pin::pin!(client.get(serving.uri("/")));
+    // It has begun to look for the server.
+    assert!(tokio::time::timeout(Duration::ZERO, &mut first).await.is_err());
+    assert_eq!(soon(common::get(&client, &serving.uri("/"))).await.unwrap(), "hello");
+    let first = soon(first).await.unwrap();
+    assert_eq!(common::text(first).await.unwrap(), "hello");
+    assert_eq!(serving.server.endpoint().stats().open_connections, 1, "they share one");
+}
+
+#[tokio::test]
+async fn a_server_is_not_looked_for_when_nobody_waits_any_more() {
+    let identity = Identity::new();
+    let client = identity.client();
+    let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let uri = common::uri(silent.local_addr().unwrap(), "/");
+    let waited = tokio::time::timeout(Duration::from_millis(100), client.get(uri)).await;
+    assert!(waited.is_err());
+    // Packets that had been sent by then are there at once; later ones would follow for seconds.
+    let mut packet = [0; 2048];
+    while tokio::time::timeout(Duration::from_millis(50), silent.recv(&mut packet)).await.is_ok() {}
+    let later = tokio::time::timeout(Duration::from_secs(2), silent.recv(&mut packet)).await;
+    assert!(later.is_err(), "{later:?}");
+}

@@ -1,16 +1,17 @@
 //! A server as the client knows it: its connections, where else it is found, and whether QUIC reaches it.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use fulmar::Instant;
 use http::header::ALT_SVC;
 use http::{HeaderMap, HeaderValue};
-use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::alt_svc::{AltSvc, Known};
 use super::connection::ClientConnection;
+use super::dial::{Dial, Made};
 use super::dns::{HttpsRecords, find};
 use super::info::ConnectionInfo;
 use super::quic::Quic;
@@ -35,8 +36,8 @@ pub(super) const TCP_REQUESTS_MAX: usize = 100;
 pub(super) struct Origin {
     pub(super) host: String,
     pub(super) port: u16,
-    pub(super) state: Mutex<State>,
-    alternatives: StdMutex<Known>,
+    state: Mutex<State>,
+    alternatives: Mutex<Known>,
     tcp_requests: Arc<Semaphore>,
 }
 
@@ -52,6 +53,8 @@ pub(super) struct State {
     /// How often the server has named new places. Attempts that began before say nothing of them.
     pub(super) generation: u64,
     broken: Option<Broken>,
+    /// The connection that is being made, while somebody waits for it.
+    dial: Weak<Dial>,
 }
 
 /// QUIC did not get through.
@@ -65,12 +68,6 @@ struct Broken {
 pub(super) enum Route {
     Http3(ClientConnection, ConnectionInfo),
     Tcp(TcpConnection, OwnedSemaphorePermit, ConnectionInfo),
-}
-
-/// A connection, and what there is to tell of it.
-struct Made {
-    winner: Winner,
-    info: ConnectionInfo,
 }
 
 /// What connections begin with.
@@ -90,7 +87,7 @@ impl Origin {
             host,
             port,
             state: Mutex::default(),
-            alternatives: StdMutex::default(),
+            alternatives: Mutex::default(),
             tcp_requests: Arc::new(Semaphore::new(TCP_REQUESTS_MAX)),
         })
     }
@@ -102,37 +99,29 @@ impl Origin {
         transports: &Transports,
         is_safe: bool,
     ) -> Result<Route, Error> {
-        let mut state = self.state.lock().await;
-        if let Some(http3) = state.open_http3() {
-            drop(state);
-            let is_connected = http3.quic().handshake_time().is_some();
-            if !is_safe && !is_connected && !has_arrived(&http3).await {
-                return self.instead_of_early(transports, &http3).await;
-            }
-            let info = info(http3.quic().remote_address(), true);
-            return Ok(Route::Http3(http3, info));
+        let made = self.reach(transports, is_safe, None).await?;
+        let early = match &made.winner {
+            Winner::Quic(http3) if !is_safe && http3.quic().handshake_time().is_none() => Some(http3.clone()),
+            _ => None,
+        };
+        if let Some(early) = early
+            && !has_arrived(&early).await
+        {
+            return self.instead_of_early(transports, &early).await;
         }
-        if let Some(connection) = state.tcp.take() {
-            return self.over_tcp(state, transports, connection).await;
-        }
-        let made = self.dial(&mut state, transports, is_safe).await?;
-        drop(state);
         self.over(made).await
     }
 
-    /// The way over a connection of TCP that is there. QUIC is tried beside it.
-    async fn over_tcp(
+    /// Another way than a connection that was to carry early data and has not proved in time to reach the server: the race that
+    /// was left out for it.
+    pub(super) async fn instead_of_early(
         self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
         transports: &Transports,
-        connection: TcpConnection,
+        early: &ClientConnection,
     ) -> Result<Route, Error> {
-        if !state.is_quic_tried && !state.is_broken() {
-            Attempt::begin(self, transports, Vec::new()).go_on_aside(self, &mut state, transports);
-        }
-        drop(state);
-        let info = info(connection.remote, true);
-        self.over(Made { winner: Winner::Tcp(connection), info }).await
+        self.state().give_up_early(early);
+        let made = self.reach(transports, false, Some(early)).await?;
+        self.over(made).await
     }
 
     /// The way over a connection. One of TCP waits for its turn, and nothing is locked meanwhile: whose turn it is may need the lock.
@@ -144,97 +133,121 @@ impl Origin {
         })
     }
 
-    async fn dial(
+    /// A connection that is there, or else a new one, which all who want one meanwhile wait for. Where it is to be taken instead of one
+    /// with early data, that is one which has proved to reach the server.
+    async fn reach(
+        self: &Arc<Self>,
+        transports: &Transports,
+        may_be_early: bool,
+        instead_of: Option<&ClientConnection>,
+    ) -> Result<Made, Error> {
+        let is_good = |http3: &ClientConnection| {
+            instead_of.is_none_or(|early| !http3.is_early() && !http3.is_same(early))
+        };
+        loop {
+            let dial = {
+                let mut state = self.state();
+                match self.at_hand(&mut state, transports, is_good) {
+                    Some(made) => return Ok(made),
+                    None => self.dial(&mut state, transports, may_be_early),
+                }
+            };
+            match dial.made().await? {
+                Some(Made { winner: Winner::Quic(http3), .. }) if !is_good(&http3) => {}
+                Some(made) => return Ok(made),
+                // Somebody else has it. If requests can share it, it is at hand.
+                None => {}
+            }
+        }
+    }
+
+    /// A connection that takes a request now. QUIC is tried beside one of TCP.
+    fn at_hand(
         self: &Arc<Self>,
         state: &mut State,
         transports: &Transports,
-        is_safe: bool,
-    ) -> Result<Made, Error> {
+        is_good: impl Fn(&ClientConnection) -> bool,
+    ) -> Option<Made> {
+        if let Some(http3) = state.open_http3().filter(is_good) {
+            let info = info(http3.quic().remote_address(), true);
+            return Some(Made { winner: Winner::Quic(http3), info });
+        }
+        let connection = state.tcp.take()?;
+        if state.may_try_quic() && state.dial_under_way().is_none() {
+            let attempt = Attempt::begin(self, transports, Vec::new(), state.generation);
+            attempt.go_on_aside(self, state, transports);
+        }
+        let info = info(connection.remote, true);
+        Some(Made { winner: Winner::Tcp(connection), info })
+    }
+
+    /// The attempt to connect that is under way, or a new one.
+    fn dial(self: &Arc<Self>, state: &mut State, transports: &Transports, may_be_early: bool) -> Arc<Dial> {
+        if let Some(dial) = state.dial_under_way() {
+            return dial;
+        }
+        let attempt = Arc::clone(self).connect(transports.clone(), may_be_early);
+        let dial = Dial::begin(attempt, transports.quic.closing.closed());
+        state.dial = Arc::downgrade(&dial);
+        dial
+    }
+
+    async fn connect(self: Arc<Self>, transports: Transports, may_be_early: bool) -> Result<Made, Error> {
         let begun = now();
         let found = find(transports.records.as_ref(), &self.host, self.port).await?;
         let resolved = now();
-        let made = |remote| ConnectionInfo {
-            remote,
-            resolved_in: resolved - begun,
-            connected_in: now() - resolved,
-            is_reused: false,
-            is_early: false,
+        let made = |winner: Winner| {
+            let info = ConnectionInfo {
+                remote: winner.remote(),
+                resolved_in: resolved - begun,
+                connected_in: now() - resolved,
+                is_reused: false,
+                is_early: false,
+            };
+            Made { winner, info }
         };
-        if is_safe
+        if may_be_early
             && transports.may_be_early
-            && !state.is_broken()
-            && let Some(http3) = self.early(state.last.clone(), transports, &found.quic)
+            && let Some(http3) = self.early(&transports, &found.quic)
         {
-            state.http3 = Some(http3.clone());
-            let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
-            return Ok(Made { winner: Winner::Quic(http3), info });
+            return Ok(made(Winner::Quic(http3)));
         }
-        let winner = Race::new(self, state, transports).run(found).await?;
-        let info = match &winner {
-            Winner::Quic(http3) => {
-                state.on_http3(http3.clone());
-                made(http3.quic().remote_address())
-            }
-            Winner::Tcp(connection) => {
-                state.http3 = None;
-                if let Some(shared) = connection.share() {
-                    state.tcp.keep(shared);
-                }
-                made(connection.remote)
-            }
-        };
-        Ok(Made { winner, info })
+        let winner = Race::new(&self, &transports).run(found).await?;
+        self.state().on_winner(&winner);
+        Ok(made(winner))
     }
 
-    /// A connection on which early data can be sent, if one is possible.
-    fn early(
-        &self,
-        last: Option<(SocketAddr, Option<HeaderValue>)>,
-        transports: &Transports,
-        addresses: &[SocketAddr],
-    ) -> Option<ClientConnection> {
+    /// A connection on which early data can be sent, if one is possible. Other requests take it as well.
+    fn early(&self, transports: &Transports, addresses: &[SocketAddr]) -> Option<ClientConnection> {
+        let last = {
+            let state = self.state();
+            if state.is_broken() {
+                return None;
+            }
+            state.last.clone()
+        };
         let (address, alternative) = last.or_else(|| Some((*addresses.first()?, None)))?;
         let has_session = transports.quic.has_session(&self.host, address.port());
         let http3 = has_session.then(|| transports.quic.connect_early(&self.host, address))??;
-        Some(http3.at_alternative(alternative))
-    }
-
-    /// Another way than a connection that was to carry early data and has not proved in time to reach the server: the race that
-    /// was left out for it.
-    pub(super) async fn instead_of_early(
-        self: &Arc<Self>,
-        transports: &Transports,
-        early: &ClientConnection,
-    ) -> Result<Route, Error> {
-        let mut state = self.state.lock().await;
-        state.last = None;
-        // Another request may have found one meanwhile.
-        if let Some(http3) = state.open_http3().filter(|http3| !http3.is_early() && !http3.is_same(early)) {
-            let info = info(http3.quic().remote_address(), true);
-            return Ok(Route::Http3(http3, info));
-        }
-        if let Some(connection) = state.tcp.take() {
-            return self.over_tcp(state, transports, connection).await;
-        }
-        let made = self.dial(&mut state, transports, false).await?;
-        drop(state);
-        self.over(made).await
+        let http3 = http3.at_alternative(alternative);
+        self.state().http3 = Some(http3.clone());
+        Some(http3)
     }
 
     /// Keeps a connection over TCP for other requests.
-    pub(super) async fn keep(&self, connection: TcpConnection) {
-        self.state.lock().await.tcp.keep(connection);
+    pub(super) fn keep(&self, connection: TcpConnection) {
+        self.state().tcp.keep(connection);
     }
 
     /// Takes from a response what it says of where else the server is found.
-    pub(super) async fn learn(&self, headers: &HeaderMap) {
+    pub(super) fn learn(&self, headers: &HeaderMap) {
         let said: Vec<AltSvc> =
             headers.get_all(ALT_SVC).iter().filter_map(|value| AltSvc::parse(value.as_bytes())).collect();
         let Some(said) = merge(said) else { return };
         let has_new = self.alternatives().learn(said, now());
         if has_new {
             // That QUIC has failed elsewhere says nothing of the new place.
-            let mut state = self.state.lock().await;
+            let mut state = self.state();
             (state.broken, state.is_quic_tried) = (None, false);
             state.generation += 1;
         }
@@ -244,7 +257,12 @@ impl Origin {
         Arc::clone(&self.tcp_requests).acquire_owned().await.map_err(Error::tcp)
     }
 
-    pub(super) fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
+    /// What is known of it. It is locked for a moment only, never while something is waited for.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn alternatives(&self) -> MutexGuard<'_, Known> {
         self.alternatives.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -282,17 +300,49 @@ impl State {
         self.http3.clone()
     }
 
+    fn dial_under_way(&self) -> Option<Arc<Dial>> {
+        self.dial.upgrade().filter(|dial| !dial.is_over())
+    }
+
+    /// A connection with early data has not arrived in time: nothing more goes there.
+    fn give_up_early(&mut self, early: &ClientConnection) {
+        self.last = None;
+        self.http3.take_if(|http3| http3.is_same(early));
+    }
+
     pub(super) fn on_http3(&mut self, http3: ClientConnection) {
         self.broken = None;
         self.last = Some((http3.quic().remote_address(), http3.alternative()));
         self.http3 = Some(http3);
     }
 
-    pub(super) fn is_broken(&self) -> bool {
+    fn on_winner(&mut self, winner: &Winner) {
+        match winner {
+            Winner::Quic(http3) => self.on_http3(http3.clone()),
+            Winner::Tcp(connection) => {
+                // One that has got through meanwhile is as good.
+                self.http3.take_if(|http3| http3.is_early() || !http3.is_open());
+                if let Some(shared) = connection.share() {
+                    self.tcp.keep(shared);
+                }
+            }
+        }
+    }
+
+    /// Whether QUIC may get through, and is not tried beside requests over TCP.
+    pub(super) fn may_try_quic(&self) -> bool {
+        !self.is_broken() && !self.is_quic_tried
+    }
+
+    fn is_broken(&self) -> bool {
         self.broken.is_some_and(|broken| now() < broken.until)
     }
 
-    pub(super) fn on_failure(&mut self) {
+    /// An attempt of QUIC has failed that began when the server had named new places so often.
+    pub(super) fn on_failure(&mut self, generation: u64) {
+        if self.generation != generation {
+            return;
+        }
         let times = self.broken.map_or(0, |broken| broken.times);
         let pause = BROKEN_FIRST.saturating_mul(1 << times.min(16)).min(BROKEN_MAX);
         self.broken = Some(Broken { until: now() + pause, times: times + 1 });

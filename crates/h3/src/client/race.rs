@@ -17,16 +17,28 @@ use crate::error::Error;
 use crate::shared::now;
 
 /// What is there first.
+#[derive(Debug)]
 pub(super) enum Winner {
     Quic(ClientConnection),
     Tcp(TcpConnection),
 }
 
+impl Winner {
+    /// The address of the server.
+    pub(super) fn remote(&self) -> SocketAddr {
+        match self {
+            Self::Quic(http3) => http3.quic().remote_address(),
+            Self::Tcp(connection) => connection.remote,
+        }
+    }
+}
+
 /// A race: QUIC has a head start, unless it has failed before.
 pub(super) struct Race<'a> {
     origin: &'a Arc<Origin>,
-    state: &'a mut State,
     transports: &'a Transports,
+    /// Of the places that the server had named when it began.
+    generation: u64,
     /// The attempt of QUIC, while it is under way.
     quic: Option<Attempt>,
     /// Why it has failed.
@@ -34,8 +46,9 @@ pub(super) struct Race<'a> {
 }
 
 impl<'a> Race<'a> {
-    pub(super) fn new(origin: &'a Arc<Origin>, state: &'a mut State, transports: &'a Transports) -> Self {
-        Self { origin, state, transports, quic: None, quic_error: None }
+    pub(super) fn new(origin: &'a Arc<Origin>, transports: &'a Transports) -> Self {
+        let generation = origin.state().generation;
+        Self { origin, transports, generation, quic: None, quic_error: None }
     }
 
     /// Runs it between the places that DNS has named.
@@ -74,7 +87,7 @@ impl<'a> Race<'a> {
         match self.quic_at_last(&found).await {
             Ok(http3) => Ok(Winner::Quic(http3)),
             Err(quic_error) => {
-                self.state.on_failure();
+                self.origin.state().on_failure(self.generation);
                 Err(Error::Unreachable { quic: Box::new(quic_error), tcp: Box::new(tcp_error) })
             }
         }
@@ -84,11 +97,11 @@ impl<'a> Race<'a> {
     async fn head_start(&mut self, found: &Found) -> Option<ClientConnection> {
         // Where DNS says that there is no HTTP/3, a field of a response may still say that there is.
         let speaks_http3 = !found.quic.is_empty() || !self.origin.alternatives().at(now()).is_empty();
-        if !speaks_http3 || self.state.is_broken() || self.state.is_quic_tried {
+        if !speaks_http3 || !self.origin.state().may_try_quic() {
             return None;
         }
-        let mut attempt = Attempt::begin(self.origin, self.transports, found.quic.clone());
-        match tokio::time::timeout(HEAD_START, &mut attempt.0).await {
+        let mut attempt = Attempt::begin(self.origin, self.transports, found.quic.clone(), self.generation);
+        match tokio::time::timeout(HEAD_START, &mut attempt.task).await {
             Ok(Ok(Ok(http3))) => return Some(http3),
             Ok(Ok(Err(error))) => self.on_failure(error),
             Ok(Err(_)) => {}
@@ -98,7 +111,7 @@ impl<'a> Race<'a> {
     }
 
     fn on_failure(&mut self, error: Error) {
-        self.state.on_failure();
+        self.origin.state().on_failure(self.generation);
         log_failure(&self.origin.host, &error);
         self.quic_error = Some(error);
     }
@@ -107,7 +120,7 @@ impl<'a> Race<'a> {
     fn leave_quic(&mut self) {
         if let Some(attempt) = self.quic.take() {
             tracing::info!(host = self.origin.host, "TCP was faster than QUIC, which is still tried");
-            attempt.go_on_aside(self.origin, self.state, self.transports);
+            attempt.go_on_aside(self.origin, &mut self.origin.state(), self.transports);
         }
     }
 
@@ -125,28 +138,37 @@ impl<'a> Race<'a> {
 }
 
 /// An attempt to connect by QUIC. It ends when it is dropped.
-pub(super) struct Attempt(JoinHandle<Result<ClientConnection, Error>>);
+pub(super) struct Attempt {
+    task: JoinHandle<Result<ClientConnection, Error>>,
+    /// Of the places that the server had named when it began.
+    generation: u64,
+}
 
 impl Attempt {
     /// Begins to connect to `addresses`, or to what DNS names, if there are none.
-    pub(super) fn begin(origin: &Arc<Origin>, transports: &Transports, addresses: Vec<SocketAddr>) -> Self {
+    pub(super) fn begin(
+        origin: &Arc<Origin>,
+        transports: &Transports,
+        addresses: Vec<SocketAddr>,
+        generation: u64,
+    ) -> Self {
         let (origin, transports) = (Arc::clone(origin), transports.clone());
-        Self(tokio::spawn(async move { connect_quic(&origin, &transports, &addresses).await }))
+        let task = tokio::spawn(async move { connect_quic(&origin, &transports, &addresses).await });
+        Self { task, generation }
     }
 
     /// Lets it go on beside requests over TCP. What comes of it is remembered.
     pub(super) fn go_on_aside(mut self, origin: &Arc<Origin>, state: &mut State, transports: &Transports) {
-        state.is_quic_tried = true;
-        let generation = state.generation;
+        state.is_quic_tried |= state.generation == self.generation;
         let origin = Arc::clone(origin);
         let closed = transports.quic.closing.closed();
         tokio::spawn(async move {
             let connected = tokio::select! {
-                connected = &mut self.0 => connected,
+                connected = &mut self.task => connected,
                 () = closed => return,
             };
-            let mut state = origin.state.lock().await;
-            let is_current = state.generation == generation;
+            let mut state = origin.state();
+            let is_current = state.generation == self.generation;
             if is_current {
                 state.is_quic_tried = false;
             }
@@ -155,7 +177,7 @@ impl Attempt {
                     state.on_http3(http3);
                 }
                 result if is_current => {
-                    state.on_failure();
+                    state.on_failure(self.generation);
                     if let Ok(Err(error)) = result {
                         log_failure(&origin.host, &error);
                     }
@@ -168,13 +190,13 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
 async fn wait(attempt: &mut Option<Attempt>) -> Result<ClientConnection, Error> {
     match attempt {
-        Some(attempt) => (&mut attempt.0).await.unwrap_or_else(|gone| Err(Error::Setup(gone.into()))),
+        Some(attempt) => (&mut attempt.task).await.unwrap_or_else(|gone| Err(Error::Setup(gone.into()))),
         None => std::future::pending().await,
     }
 }
