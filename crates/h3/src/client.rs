@@ -120,7 +120,8 @@ impl Client {
     ///
     /// A request without a body is made again, up to twice, where the server says that it has not worked on it (GOAWAY,
     /// H3_REQUEST_REJECTED), or where its connection has ended as that of a server which stops or was started anew (H3_NO_ERROR, a
-    /// stateless reset) and doing it twice does no harm (an idempotent method, RFC 9110 §9.2.2).
+    /// stateless reset) and doing it twice does no harm (an idempotent method, RFC 9110 §9.2.2). So it is, once, where an alternative
+    /// service says that it is none of the server (status 421).
     ///
     /// # Errors
     ///
@@ -137,7 +138,10 @@ impl Client {
             let origin = self.origin(request.uri())?;
             make_host_the_authority(&mut request)?;
             let response = self.send(&origin, request).await?;
-            origin.learn(response.headers());
+            // RFC 7838 §6: who is not this server does not say where it is found.
+            if response.status() != StatusCode::MISDIRECTED_REQUEST {
+                origin.learn(response.headers());
+            }
             Ok(response)
         };
         tokio::select! {
@@ -163,7 +167,13 @@ impl Client {
                     if is_early {
                         return self.send_early(origin, &connection, request, info).await;
                     }
+                    let again = connection.alternative().and_then(|_| copy_of(&request));
                     match connection.exchange(request).await {
+                        Ok(response) if forget_if_misdirected(origin, &connection, &response) => {
+                            let Some(again) = again else { return Ok(with_info(response, info)) };
+                            let route = origin.route(&self.transports, false).await?;
+                            return self.send_by(origin, route, again).await;
+                        }
                         Ok(response) => return Ok(with_info(response, info)),
                         Err((why, Some(back))) => (request, error) = (*back, why),
                         Err((why, None)) => return Err(why),
@@ -214,15 +224,28 @@ impl Client {
                 Err(Error::Connection(_)) if connection.quic().handshake_time().is_none() => {
                     origin.instead_of_early(&self.transports, connection).await?
                 }
+                Ok(response) if forget_if_misdirected(origin, connection, &response) => {
+                    origin.route(&self.transports, false).await?
+                }
                 response => return response,
             },
             route = instead => route?,
         };
+        self.send_by(origin, route, with_any_body(again())).await
+    }
+
+    /// Makes a request once, where it has come to nothing elsewhere.
+    async fn send_by(
+        &self,
+        origin: &Arc<Origin>,
+        route: Route,
+        request: Request<AnyBody>,
+    ) -> Result<Response<Body>, Error> {
         match route {
             Route::Tcp(connection, permit, info) => {
-                self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+                self.send_over_tcp(origin, connection, permit, request, info).await
             }
-            Route::Http3(connection, info) => Ok(with_info(connection.request(again()).await?, info)),
+            Route::Http3(connection, info) => send_over_http3(origin, &connection, request, info).await,
         }
     }
 
@@ -251,9 +274,7 @@ impl Client {
                 Route::Tcp(other, other_permit, other_info) => {
                     (connection, permit, info) = (other, Some(other_permit), other_info);
                 }
-                Route::Http3(http3, info) => {
-                    return Ok(with_info(http3.request(request).await?, info));
-                }
+                Route::Http3(http3, info) => return send_over_http3(origin, &http3, request, info).await,
             }
         }
         Err(SendError::GoingAway.into())
@@ -325,6 +346,36 @@ fn make_host_the_authority<B>(request: &mut Request<B>) -> Result<(), Error> {
 fn is_safe<B: http_body::Body>(request: &Request<B>) -> bool {
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE);
     is_safe && request.body().is_end_stream()
+}
+
+/// The request once more, if all of it is its head.
+fn copy_of<B: http_body::Body>(request: &Request<B>) -> Option<Request<AnyBody>> {
+    if !request.body().is_end_stream() {
+        return None;
+    }
+    let mut copy = with_any_body(Request::new(Empty::<Bytes>::new()));
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+async fn send_over_http3(
+    origin: &Origin,
+    connection: &ClientConnection,
+    request: Request<AnyBody>,
+    info: ConnectionInfo,
+) -> Result<Response<Body>, Error> {
+    let response = connection.request(request).await?;
+    forget_if_misdirected(origin, connection, &response);
+    Ok(with_info(response, info))
+}
+
+/// Forgets the alternative service that a response comes from, if it says that it is none of this server, and returns whether it does.
+fn forget_if_misdirected(origin: &Origin, connection: &ClientConnection, response: &Response<Body>) -> bool {
+    response.status() == StatusCode::MISDIRECTED_REQUEST && origin.on_misdirected(connection)
 }
 
 fn with_info(mut response: Response<Body>, info: ConnectionInfo) -> Response<Body> {

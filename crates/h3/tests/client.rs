@@ -294,6 +294,48 @@ async fn a_server_says_where_else_it_is_found() {
 }
 
 #[tokio::test]
+async fn an_alternative_that_is_none_is_forgotten() {
+    let identity = Identity::new();
+    let misdirected = Arc::new(AtomicUsize::new(0));
+    let own_port = Arc::new(std::sync::OnceLock::<u16>::new());
+    let elsewhere = Router::new().fallback({
+        let (misdirected, own_port) = (Arc::clone(&misdirected), Arc::clone(&own_port));
+        move || async move {
+            misdirected.fetch_add(1, Ordering::Relaxed);
+            let alt_svc = format!("h3=\":{}\"", own_port.get().unwrap());
+            (StatusCode::MISDIRECTED_REQUEST, [("alt-svc", alt_svc)])
+        }
+    });
+    let quic_port = identity.serve_udp(elsewhere, 0);
+    own_port.set(quic_port).unwrap();
+    let (listener, _udp) = silent_udp().await;
+    let port = port(&listener);
+    let announcing = Router::new()
+        .route("/", get(move || async move { [("alt-svc", format!("h3=\":{quic_port}\""))] }))
+        .route("/quiet", get(|headers: http::HeaderMap| async move { used(&headers) }));
+    identity.serve_tcp(announcing, listener, HTTP2);
+    let client = Client::with_roots(identity.roots()).unwrap();
+    text(client.get(uri(port, "/")).await.unwrap()).await;
+    let ask = async || {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let response = client.get(uri(port, "/quiet")).await.unwrap();
+        assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_2));
+        assert_eq!(text(response).await, "none");
+    };
+    for _ in 0..300 {
+        ask().await;
+        if misdirected.load(Ordering::Relaxed) > 0 {
+            break;
+        }
+    }
+    // Nor does it count what such a server says of itself.
+    for _ in 0..20 {
+        ask().await;
+    }
+    assert_eq!(misdirected.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
 async fn tcp_is_never_tried_where_it_is_not_wanted() {
     let identity = Identity::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

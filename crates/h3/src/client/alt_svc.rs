@@ -1,8 +1,10 @@
 //! Alternative services (RFC 7838): where else a server says that it is found by HTTP/3.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar::Instant;
+use http::HeaderValue;
 
 /// How long a value of the field may be, in bytes. A longer one is ignored.
 pub const ALT_SVC_BYTES_MAX: usize = 4096;
@@ -196,10 +198,33 @@ impl Known {
         self.0.retain(|(_, until)| *until > now);
         self.0.iter().map(|(service, _)| service.clone()).collect()
     }
+
+    /// Forgets a place.
+    pub(super) fn forget(&mut self, place: &Alternative) {
+        self.0.retain(|(service, _)| !service.is_at(place));
+    }
+}
+
+/// An alternative service that connections lead to.
+#[derive(Debug)]
+pub(super) struct Used {
+    pub(super) place: Alternative,
+    /// As requests name it in the field `Alt-Used`.
+    pub(super) name: Option<HeaderValue>,
+}
+
+impl Used {
+    /// `host` is the name that it was found by.
+    pub(super) fn new(host: &str, place: &Alternative) -> Arc<Self> {
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        // With its port where that is not the one of the scheme (RFC 7838 §5).
+        let text = if place.port == 443 { host } else { format!("{host}:{}", place.port) };
+        Arc::new(Self { place: place.clone(), name: HeaderValue::from_str(&text).ok() })
+    }
 }
 
 impl Alternative {
-    fn is_at(&self, other: &Self) -> bool {
+    pub(super) fn is_at(&self, other: &Self) -> bool {
         (&self.host, self.port) == (&other.host, other.port)
     }
 }

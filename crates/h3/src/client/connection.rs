@@ -7,9 +7,10 @@ use bytes::Bytes;
 use fulmar::ConnectionError;
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, SendError};
 use http::response::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderName, Method, Request, Response};
 use tokio::sync::oneshot;
 
+use super::alt_svc::Used;
 use crate::body::{Body, Upload};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -26,7 +27,7 @@ use crate::shared::{OpenRequest, Shared};
 pub struct ClientConnection {
     handle: Arc<Handle>,
     /// Where it leads, if that is an alternative service.
-    alt_used: Option<HeaderValue>,
+    alternative: Option<Arc<Used>>,
 }
 
 /// What all clones share. The task of the connection has none, so that it ends with them.
@@ -63,17 +64,17 @@ impl ClientConnection {
     pub fn new(quic: fulmar::Connection, config: Arc<Config>) -> Self {
         let shared = Shared::new(quic, Connection::client(config, None));
         tokio::spawn(Driver::new(Arc::clone(&shared)));
-        Self { handle: Arc::new(Handle(shared)), alt_used: None }
+        Self { handle: Arc::new(Handle(shared)), alternative: None }
     }
 
     /// The same as one that leads to an alternative service.
-    pub(super) fn at_alternative(self, alt_used: Option<HeaderValue>) -> Self {
-        Self { alt_used, ..self }
+    pub(super) fn at_alternative(self, alternative: Option<Arc<Used>>) -> Self {
+        Self { alternative, ..self }
     }
 
-    /// The alternative service that it leads to, as requests name it.
-    pub(super) fn alternative(&self) -> Option<HeaderValue> {
-        self.alt_used.clone()
+    /// The alternative service that it leads to.
+    pub(super) fn alternative(&self) -> Option<&Arc<Used>> {
+        self.alternative.as_ref()
     }
 
     /// Makes a request: see [`Client::request`](crate::Client::request).
@@ -157,8 +158,8 @@ impl ClientConnection {
         };
         let outgoing = Outgoing::new(Arc::clone(&self.handle.0), send);
         let (mut parts, body) = request.into_parts();
-        if let Some(alt_used) = self.alternative() {
-            parts.headers.insert(ALT_USED, alt_used);
+        if let Some(name) = self.alternative().and_then(|used| used.name.clone()) {
+            parts.headers.insert(ALT_USED, name);
         }
         let head = match self.handle.0.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
             Ok(head) => head,

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use fulmar::Instant;
+use http::HeaderMap;
 use http::header::ALT_SVC;
-use http::{HeaderMap, HeaderValue};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::alt_svc::{AltSvc, Known};
+use super::alt_svc::{AltSvc, Known, Used};
 use super::connection::ClientConnection;
 use super::dial::{Dial, Made};
 use super::dns::{HttpsRecords, find};
@@ -47,7 +47,7 @@ pub(super) struct State {
     http3: Option<ClientConnection>,
     tcp: Pool,
     /// Where QUIC has reached it, and which alternative service that is.
-    last: Option<(SocketAddr, Option<HeaderValue>)>,
+    last: Option<(SocketAddr, Option<Arc<Used>>)>,
     /// Whether QUIC is tried beside requests over TCP.
     pub(super) is_quic_tried: bool,
     /// How often the server has named new places. Attempts that began before say nothing of them.
@@ -253,6 +253,17 @@ impl Origin {
         }
     }
 
+    /// A response of status 421 has come over a connection. If that leads to an alternative service, it is none of this server, and
+    /// forgotten (RFC 7838 §6). Returns whether it does.
+    pub(super) fn on_misdirected(&self, connection: &ClientConnection) -> bool {
+        let Some(used) = connection.alternative() else { return false };
+        self.alternatives().forget(&used.place);
+        let mut state = self.state();
+        state.last.take_if(|(_, of)| of.as_ref().is_some_and(|of| of.place.is_at(&used.place)));
+        state.http3.take_if(|http3| http3.is_same(connection));
+        true
+    }
+
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.tcp_requests).acquire_owned().await.map_err(Error::tcp)
     }
@@ -312,7 +323,7 @@ impl State {
 
     pub(super) fn on_http3(&mut self, http3: ClientConnection) {
         self.broken = None;
-        self.last = Some((http3.quic().remote_address(), http3.alternative()));
+        self.last = Some((http3.quic().remote_address(), http3.alternative().cloned()));
         self.http3 = Some(http3);
     }
 

@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use http::HeaderValue;
 use tokio::task::JoinHandle;
 
-use super::alt_svc::Alternative;
+use super::alt_svc::Used;
 use super::connection::ClientConnection;
 use super::dns::{find, resolve};
 use super::origin::{HEAD_START, Origin, State, Transports};
@@ -218,7 +217,7 @@ async fn connect_quic(
         let host = if place.host.is_empty() { &origin.host } else { &place.host };
         let Ok(found) = resolve(host, place.port).await else { continue };
         match transports.quic.connect(&origin.host, &found).await {
-            Ok(http3) => return Ok(http3.at_alternative(alt_used(host, &place))),
+            Ok(http3) => return Ok(http3.at_alternative(Some(Used::new(host, &place)))),
             Err(error) => {
                 tracing::debug!(%error, host, port = place.port, "an alternative service is not there")
             }
@@ -229,11 +228,4 @@ async fn connect_quic(
         return transports.quic.connect(&origin.host, &found.quic).await;
     }
     transports.quic.connect(&origin.host, addresses).await
-}
-
-/// An alternative service as a request names it, with its port where that is not the one of the scheme (RFC 7838 §5).
-fn alt_used(host: &str, place: &Alternative) -> Option<HeaderValue> {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let text = if place.port == 443 { host } else { format!("{host}:{}", place.port) };
-    HeaderValue::from_str(&text).ok()
 }
