@@ -336,6 +336,41 @@ async fn an_alternative_that_is_none_is_forgotten() {
 }
 
 #[tokio::test]
+async fn early_data_does_not_go_to_an_alternative_that_was_taken_back() {
+    let identity = Identity::new();
+    let app = hello().route("/clear", get(|| async { [("alt-svc", "clear")] }));
+    let quic_port = identity.serve_udp(app, 0);
+    let (listener, _udp) = silent_udp().await;
+    let port = port(&listener);
+    let announcing = move || async move {
+        [("alt-svc", format!("h3=\":{quic_port}\"")), ("connection", "close".to_owned())]
+    };
+    identity.serve_tcp(hello().route("/announce", get(announcing)), listener, HTTP1);
+    let sessions = SessionStore::new(8);
+    let transport =
+        fulmar::TransportConfig { max_idle_timeout: Some(Duration::from_millis(300)), ..Default::default() };
+    let quic = tls::client_config(identity.roots(), &[ALPN]).unwrap().with_sessions(Arc::clone(&sessions));
+    let quic = quic.with_transport(Arc::new(transport)).unwrap();
+    let client = Client::builder().roots(identity.roots()).quic(quic).build().unwrap();
+    text(client.get(uri(port, "/announce")).await.unwrap()).await;
+    let mut remote = 0;
+    while remote != quic_port {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let response = client.get(uri(port, "/close")).await.unwrap();
+        remote = info(&response).remote.port();
+        text(response).await;
+    }
+    text(client.get(uri(port, "/clear")).await.unwrap()).await;
+    while !sessions.has_session("127.0.0.1", quic_port) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Until the connection is over.
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    let response = client.get(uri(port, "/close")).await.unwrap();
+    assert_eq!(info(&response).remote.port(), port, "{:?}", info(&response));
+}
+
+#[tokio::test]
 async fn tcp_is_never_tried_where_it_is_not_wanted() {
     let identity = Identity::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

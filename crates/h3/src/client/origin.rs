@@ -226,6 +226,10 @@ impl Origin {
             }
             state.last.clone()
         };
+        // An alternative that its server has taken back, or whose time is over, is none any more (RFC 7838 §2.2, §3.1).
+        let known = self.alternatives().at(now());
+        let is_known = |used: &Arc<Used>| known.iter().any(|place| place.is_at(&used.place));
+        let last = last.filter(|(_, used)| used.as_ref().is_none_or(is_known));
         let (address, alternative) = last.or_else(|| Some((*addresses.first()?, None)))?;
         let has_session = transports.quic.has_session(&self.host, address.port());
         let http3 = has_session.then(|| transports.quic.connect_early(&self.host, address))??;
