@@ -289,6 +289,14 @@ fn goaway_names_a_request_and_does_not_grow() {
 }
 
 #[test]
+fn no_request_begins_after_goaway() {
+    let mut client = End::client(Config::default());
+    client.deliver((3, control(&frame(7, &[8])).into(), false));
+    assert!(matches!(client.events[..], [(_, Event::Settings(_)), (_, Event::GoAway(8))]));
+    assert_eq!(client.h3.send_request(0, &get("/")), Err(SendError::GoingAway));
+}
+
+#[test]
 fn a_request_of_early_data_is_told_from_others() {
     let mut server = Connection::server(Arc::new(Config::default()));
     let now = End::server(Config::default()).now;

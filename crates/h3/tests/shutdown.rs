@@ -8,7 +8,7 @@ use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
 use common::{Identity, soon};
-use fulmar::{Connection, ConnectionError, Endpoint, RecvStream, SendStream};
+use fulmar::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig};
 use fulmar_h3::Error;
 use http::{Method, Request, StatusCode};
 use http_body_util::Empty;
@@ -104,6 +104,30 @@ async fn a_request_that_a_server_has_not_worked_on_is_made_again() {
             client.close().await;
         };
         tokio::join!(server, asked);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_waits_for_a_stream_is_made_elsewhere_when_the_server_goes_away() {
+    let identity = Identity::new();
+    let client = identity.client();
+    let transport = TransportConfig { max_concurrent_bidi_streams: 1, ..Default::default() };
+    let endpoint = identity.endpoint_with(transport);
+    let ask = || {
+        let (client, request) = (client.clone(), request(Method::GET, &endpoint));
+        tokio::spawn(async move { client.request(request).await })
+    };
+    let asked = [ask(), ask()];
+    let connection = common::next_client(&endpoint).await;
+    let (send, _recv) = common::next_request(&connection).await;
+    // The ID of the other one would still be taken.
+    let _control = common::go_away(&connection, 8).await;
+    let other_connection = common::next_client(&endpoint).await;
+    let (other_send, _other_recv) = common::next_request(&other_connection).await;
+    common::answer(send).await;
+    common::answer(other_send).await;
+    for asked in asked {
+        assert_eq!(soon(asked).await.unwrap().unwrap().status(), StatusCode::OK);
     }
 }
 

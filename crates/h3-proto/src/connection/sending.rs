@@ -86,7 +86,8 @@ impl Connection {
         if self.role != Role::Client || !is_of_request(stream) || self.requests.contains_key(&stream) {
             return Err(SendError::OutOfOrder);
         }
-        if self.refused_from.is_some() || self.peer.going_away.is_some_and(|from| stream >= from) {
+        // RFC 9114 §5.2: also not with an ID that the server would still take.
+        if self.refused_from.is_some() || self.peer.going_away.is_some() {
             return Err(SendError::GoingAway);
         }
         let takes_protocol = self.peer.settings.as_ref().is_some_and(|peer| peer.enable_connect_protocol);

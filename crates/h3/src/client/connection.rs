@@ -149,10 +149,17 @@ impl ClientConnection {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let going_away = self.handle.0.going_away.notified();
         if self.handle.0.lock().refused_from.is_some() {
             return Err((SendError::GoingAway.into(), Box::new(request)));
         }
-        let (send, recv) = match self.handle.0.quic.open_bi().await {
+        let opened = tokio::select! {
+            biased;
+            // RFC 9114 §5.2: one that waits for a stream must not begin after that.
+            () = going_away => return Err((SendError::GoingAway.into(), Box::new(request))),
+            opened = self.handle.0.quic.open_bi() => opened,
+        };
+        let (send, recv) = match opened {
             Ok(streams) => streams,
             Err(error) => return Err((error.into(), Box::new(request))),
         };
