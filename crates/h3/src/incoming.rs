@@ -138,6 +138,7 @@ impl Incoming {
         self.is_over = true;
         self.shared.on_error(&error);
         if error.scope() == Scope::Stream(self.id) {
+            self.shared.lock().on_failed(self.id, error.code());
             let _ = self.stream.stop(code(error.code()));
         }
         error.into()

@@ -101,11 +101,14 @@ impl Outgoing {
         self.write(&mut waiting).await
     }
 
-    /// Tells the peer that nothing more comes, and why.
-    pub(crate) fn reset(&mut self, code: VarInt) {
+    /// Tells the peer that nothing more comes, and why: a fault of its own comes before what this end has made of it.
+    pub(crate) fn reset(&mut self, own: VarInt) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.shared.with(|state| state.h3.stop_sending(self.id));
-            let _ = self.stream.reset(code);
+            let failed = self.shared.with(|state| {
+                state.h3.stop_sending(self.id);
+                state.take_failed(self.id)
+            });
+            let _ = self.stream.reset(failed.map_or(own, code));
         }
     }
 
@@ -251,7 +254,9 @@ const WRITE_MIN: usize = 16 * 1024;
 impl Drop for Outgoing {
     fn drop(&mut self) {
         self.reset(CANCELLED);
-        self.shared.lock().priorities.remove(&self.id);
+        let mut state = self.shared.lock();
+        state.priorities.remove(&self.id);
+        state.take_failed(self.id);
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) struct State {
     pub(crate) blocked: BTreeMap<u64, Blocked>,
     /// Priorities that were changed while a response is sent. Only for requests that are open.
     pub(crate) priorities: BTreeMap<u64, Priority>,
+    /// Why requests have failed that the peer sends wrongly, until the other side of their stream ends for the same. At most
+    /// [`FAILED_MAX`].
+    failed: BTreeMap<u64, ErrorCode>,
     /// The driver, which writes to the critical streams.
     pub(crate) driver: Option<Waker>,
     /// Requests of this end that are not over.
@@ -44,6 +47,10 @@ pub(crate) struct State {
     /// Nothing will come any more.
     pub(crate) is_over: bool,
 }
+
+/// How many streams that have failed are remembered for their other side. The oldest is forgotten, and ends with a code of its own: it
+/// may have ended long before.
+const FAILED_MAX: usize = 64;
 
 /// What HTTP/3 notes of a connection, among the entries that the endpoint's [`LogSink`](fulmar::LogSink) gets
 /// ([`LogBatch::application`](fulmar::LogBatch::application)).
@@ -74,6 +81,7 @@ impl Shared {
             h3,
             blocked: BTreeMap::new(),
             priorities: BTreeMap::new(),
+            failed: BTreeMap::new(),
             driver: None,
             requests: 0,
             is_abandoned: false,
@@ -161,6 +169,19 @@ fn wake_if_idle(mut state: MutexGuard<'_, State>) {
 }
 
 impl State {
+    /// A stream has failed by a fault of the peer.
+    pub(crate) fn on_failed(&mut self, stream: u64, code: ErrorCode) {
+        self.failed.insert(stream, code);
+        if self.failed.len() > FAILED_MAX {
+            self.failed.pop_first();
+        }
+    }
+
+    /// Why a stream has failed, for its other side.
+    pub(crate) fn take_failed(&mut self, stream: u64) -> Option<ErrorCode> {
+        self.failed.remove(&stream)
+    }
+
     /// Whether the peer has said that it does not work on a request of this end.
     pub(crate) fn is_refused(&self, id: u64) -> bool {
         self.refused_from.is_some_and(|from| id >= from)

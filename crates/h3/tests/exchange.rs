@@ -12,7 +12,7 @@ use axum::body::Body as AxumBody;
 use axum::extract::{Path, Request as AxumRequest};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use fulmar::{Endpoint, tls};
+use fulmar::{Endpoint, ReadError, VarInt, tls};
 use fulmar_h3::{ALPN, Client, Config, Error, RemoteAddress, Server};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
@@ -403,6 +403,22 @@ async fn a_body_of_the_wrong_length_is_an_error() {
         Err(error) => Err(error),
     };
     assert!(matches!(result, Err(Error::Reset(_))), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_request_whose_body_has_the_wrong_length_is_malformed() {
+    let running = start(Router::new().route("/", post(|body: Bytes| async move { body })));
+    let quic = running.client_endpoint.connect(running.address, "127.0.0.1").unwrap().await.unwrap();
+    let mut control = quic.open_uni().await.unwrap();
+    control.write_all(&[0, 4, 0]).await.unwrap();
+    let (mut send, mut recv) = quic.open_bi().await.unwrap();
+    // POST https://a/ with a Content-Length of 10, and five bytes.
+    let head = [1, 12, 0, 0, 0xd4, 0xd7, 0xc1, 0x50, 1, b'a', 0x54, 2, b'1', b'0'];
+    let body = [0, 5, b'h', b'e', b'l', b'l', b'o'];
+    send.finish_with([&head[..], &body].concat().into()).await.unwrap();
+    // RFC 9114 §4.1.2: H3_MESSAGE_ERROR.
+    let result = tokio::time::timeout(Duration::from_secs(5), recv.read(&mut [0; 100])).await;
+    assert_eq!(result.unwrap(), Err(ReadError::Reset(VarInt::from_u32(0x10e))));
 }
 
 #[tokio::test]
