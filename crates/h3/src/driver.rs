@@ -137,13 +137,15 @@ impl Driver {
                 Poll::Ready(Err(_)) => return Err(Over),
             };
             loop {
-                let received = self.shared.with(|state| {
+                let (received, waker) = self.shared.with(|state| {
                     let received = state.h3.receive(*id, &mut bytes, is_last);
-                    if let Ok(Received::Event(event)) = &received {
-                        state.on_event(event);
-                    }
-                    received
+                    let waker = match &received {
+                        Ok(Received::Event(event)) => state.on_event(event),
+                        _ => None,
+                    };
+                    (received, waker)
                 });
+                waker.into_iter().for_each(Waker::wake);
                 match received {
                     Ok(Received::Event(Event::GoAway(_))) => self.shared.going_away.notify_waiters(),
                     Ok(Received::Event(_)) => {}
@@ -232,14 +234,19 @@ impl Drop for Driver {
 }
 
 impl State {
-    /// Something came that concerns the connection.
-    fn on_event(&mut self, event: &Event) {
+    /// Something came that concerns the connection. Returns who is to be woken for it.
+    fn on_event(&mut self, event: &Event) -> Option<Waker> {
         match event {
-            Event::GoAway(from) => self.refused_from = Some(*from),
-            Event::PriorityUpdate { stream, priority } => {
-                self.priorities.insert(*stream, *priority);
+            Event::GoAway(from) => {
+                self.refused_from = Some(*from);
+                None
             }
-            _ => {}
+            Event::PriorityUpdate { stream, priority } => {
+                let reprioritized = self.priorities.entry(*stream).or_default();
+                reprioritized.new = Some(*priority);
+                reprioritized.waker.take()
+            }
+            _ => None,
         }
     }
 

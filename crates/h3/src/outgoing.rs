@@ -3,11 +3,11 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use fulmar::{SendStream, VarInt, WriteError};
-use fulmar_h3_proto::ErrorCode;
+use fulmar_h3_proto::{ErrorCode, Role};
 use http::Response;
 use http_body::{Body, Frame};
 
@@ -85,9 +85,9 @@ impl Outgoing {
             }
         }
         self.shared.with(|state| state.h3.check_finish(self.id))?;
-        let last = waiting.take_last();
+        let mut last = waiting.take_last();
         self.write(&mut waiting).await?;
-        let finished = self.stream.finish_with(last).await;
+        let finished = self.wait(|stream, cx| stream.poll_finish_with(cx, &mut last)).await;
         self.written(finished)?;
         self.is_over = true;
         // Only now, so that a client which gives it up until then is seen to do so.
@@ -130,7 +130,7 @@ impl Outgoing {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
                 self.write(waiting).await?;
-                poll_fn(poll).await
+                self.wait(|_, cx| poll(cx)).await
             }
         }
     }
@@ -142,10 +142,10 @@ impl Outgoing {
                 if len == 0 {
                     return Ok(());
                 }
-                let (header, priority) = self.shared.with(|state| {
+                let (header, changed) = self.shared.with(|state| {
                     (state.h3.send_data(self.id, len as u64), state.priorities.remove(&self.id))
                 });
-                if let Some(priority) = priority {
+                if let Some(priority) = changed.and_then(|changed| changed.new) {
                     self.set_priority(priority);
                 }
                 waiting.copy(header?.as_ref());
@@ -166,9 +166,42 @@ impl Outgoing {
         if waiting.chunks.is_empty() {
             return Ok(());
         }
-        let written = self.stream.write_chunks(&mut waiting.chunks).await;
+        let chunks = &mut waiting.chunks;
+        let written = self.wait(|stream, cx| poll_write_all(stream, chunks, cx)).await;
         waiting.clear();
         self.written(written)
+    }
+
+    /// Waits for something of the stream or the body. If the response gets another priority meanwhile, what was written and not sent goes
+    /// by that.
+    async fn wait<T>(&mut self, mut poll: impl FnMut(&mut SendStream, &mut Context<'_>) -> Poll<T>) -> T {
+        poll_fn(|cx| {
+            let polled = poll(&mut self.stream, cx);
+            if polled.is_pending() {
+                self.poll_priority(cx);
+            }
+            polled
+        })
+        .await
+    }
+
+    /// Takes the priority that has come last, and has the task of `cx` woken for the next one.
+    fn poll_priority(&self, cx: &Context<'_>) {
+        let priority = {
+            let mut state = self.shared.lock();
+            if state.h3.role() == Role::Client {
+                return;
+            }
+            let changed = state.priorities.entry(self.id).or_default();
+            match &mut changed.waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => changed.waker = Some(cx.waker().clone()),
+            }
+            changed.new.take()
+        };
+        if let Some(priority) = priority {
+            self.set_priority(priority);
+        }
     }
 
     fn written(&mut self, result: Result<(), WriteError>) -> Result<(), Error> {
@@ -185,6 +218,18 @@ impl Outgoing {
         let result = self.shared.with(|state| state.h3.on_stop_sending(Some(self.id), now()));
         self.shared.check(result)
     }
+}
+
+/// Ready when all of the chunks are written.
+fn poll_write_all(
+    stream: &mut SendStream,
+    chunks: &mut [Bytes],
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), WriteError>> {
+    while chunks.iter().any(|chunk| !chunk.is_empty()) {
+        ready!(stream.poll_write_chunks(cx, chunks))?;
+    }
+    Poll::Ready(Ok(()))
 }
 
 /// What is to be written. Small parts are copied next to each other: the head of a message and a short body are one chunk then, which

@@ -31,8 +31,8 @@ pub(crate) struct State {
     pub(crate) h3: Connection,
     /// Streams that wait for the encoder stream of the peer, or what they waited for. Not more than the decoder lets wait.
     pub(crate) blocked: BTreeMap<u64, Blocked>,
-    /// Priorities that were changed while a response is sent. Only for requests that are open.
-    pub(crate) priorities: BTreeMap<u64, Priority>,
+    /// Priorities that were changed while a response is sent, and who is to learn of that. Only for requests that are open.
+    pub(crate) priorities: BTreeMap<u64, Reprioritized>,
     /// Why requests have failed that the peer sends wrongly, until the other side of their stream ends for the same. At most
     /// [`FAILED_MAX`].
     failed: BTreeMap<u64, ErrorCode>,
@@ -69,6 +69,15 @@ pub(crate) enum Blocked {
     Waits(Option<Waker>),
     Over(Event),
     Failed(fulmar_h3_proto::Error),
+}
+
+/// Another priority of a response.
+#[derive(Debug, Default)]
+pub(crate) struct Reprioritized {
+    /// What the peer has said last and was not heard of yet.
+    pub(crate) new: Option<Priority>,
+    /// Who sends the response, and waits.
+    pub(crate) waker: Option<Waker>,
 }
 
 impl Shared {

@@ -53,6 +53,14 @@ impl Identity {
         self.builder().build().unwrap()
     }
 
+    /// A connection for frames that are written by hand.
+    pub(crate) async fn connect(&self, serving: &Serving, transport: Arc<TransportConfig>) -> Connection {
+        let tls = tls::client_config(self.roots(), &[ALPN]).unwrap().with_transport(transport).unwrap();
+        let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = (Ipv4Addr::LOCALHOST, serving.port).into();
+        endpoint.connect_with(tls, address, "127.0.0.1").unwrap().await.unwrap()
+    }
+
     pub(crate) fn builder(&self) -> ClientBuilder {
         Client::builder().roots(self.roots()).http3_only(true)
     }
