@@ -221,9 +221,15 @@ fn a_priority_comes_from_the_field_or_the_update_before_it() {
         pair.client.write(stream, head, true);
     }
     pair.client.h3.send_priority_update(4, second).unwrap();
+    // In two lines, which are one value.
+    parts.headers.insert("priority", http::HeaderValue::from_static("u=5"));
+    parts.headers.append("priority", http::HeaderValue::from_static("i, u=1"));
+    let head = pair.client.h3.send_request(8, &parts).unwrap();
+    pair.client.write(8, head, true);
     pair.run();
     assert_eq!(priority(&pair.server, 0), Some(first));
     assert_eq!(priority(&pair.server, 4), Some(second));
+    assert_eq!(priority(&pair.server, 8), Some(first));
 
     pair.client.h3.send_priority_update(0, second).unwrap();
     pair.client.h3.send_priority_update(400, second).unwrap();

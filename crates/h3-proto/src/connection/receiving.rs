@@ -2,6 +2,7 @@
 
 mod body;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -306,8 +307,7 @@ impl RecvSide {
         self.is_tunnel = parts.method == http::Method::CONNECT;
         self.body.begin(if self.is_tunnel { None } else { message::content_length(&parts.headers)? });
         self.phase = Phase::Body;
-        let priority =
-            parts.headers.get("priority").map(|value| Priority::parse(value.as_bytes())).unwrap_or_default();
+        let priority = priority(&parts.headers);
         Ok(Event::Request(Box::new(RequestHead { parts, priority, is_early: self.is_early })))
     }
 
@@ -362,6 +362,17 @@ impl Shared {
             LogEvent::FrameParsed { stream, frame }
         });
     }
+}
+
+/// The priority that a request asks for. Several lines of the field are one value (RFC 9651 §4.2).
+fn priority(headers: &http::HeaderMap) -> Priority {
+    let mut lines = headers.get_all("priority").iter().map(http::HeaderValue::as_bytes);
+    let mut value = Cow::Borrowed(lines.next().unwrap_or_default());
+    for line in lines {
+        value.to_mut().extend_from_slice(b", ");
+        value.to_mut().extend_from_slice(line);
+    }
+    Priority::parse(&value)
 }
 
 /// Takes at most `left` bytes, and says how many are left then.
