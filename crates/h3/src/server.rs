@@ -347,7 +347,11 @@ async fn answer<S: HttpService>(
     }
     let parts = head.parts;
     let has_body = parts.method != Method::HEAD;
-    if parts.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes() == b"100-continue") {
+    if parts
+        .headers
+        .get(header::EXPECT)
+        .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+    {
         let (go_on, _) = bare(StatusCode::CONTINUE).into_parts();
         let bytes = shared.with(|state| state.h3.send_response(outgoing.id(), &go_on, false))?;
         outgoing.send_informational(bytes).await?;

@@ -422,6 +422,21 @@ async fn a_request_whose_body_has_the_wrong_length_is_malformed() {
 }
 
 #[tokio::test]
+async fn a_client_that_expects_it_is_told_to_go_on() {
+    let running = start(Router::new().route("/", post(|body: Bytes| async move { body })));
+    let quic = running.client_endpoint.connect(running.address, "127.0.0.1").unwrap().await.unwrap();
+    // However it is written (RFC 9110 §10.1.1).
+    for expect in [b"100-continue", b"100-Continue"] {
+        let (mut send, mut recv) = quic.open_bi().await.unwrap();
+        let head = [&[1, 28, 0, 0, 0xd4, 0xd7, 0xc1, 0x50, 1, b'a', 0x26][..], b"expect", &[12], expect];
+        send.write_all(&head.concat()).await.unwrap();
+        let read = tokio::time::timeout(Duration::from_secs(5), recv.read_chunk(100, true)).await;
+        // HEADERS with the entry of QPACK's static table.
+        assert_eq!(read.unwrap().unwrap().unwrap().bytes, [1, 0x40, 4, 0, 0, 0xff, 0][..]);
+    }
+}
+
+#[tokio::test]
 async fn a_body_longer_than_its_reader_takes_is_an_error() {
     let running = start(Router::new().route("/", get(|| async { "hello" })));
     let response = running.client.get(running.uri("/")).await.unwrap();
