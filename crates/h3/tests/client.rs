@@ -336,6 +336,33 @@ async fn an_alternative_that_is_none_is_forgotten() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_made_again_at_the_server_itself_names_no_alternative() {
+    let identity = Identity::new();
+    let alternative = identity.endpoint(0);
+    let quic_port = alternative.local_addr().unwrap().port();
+    let is_asked = tokio::spawn(async move {
+        let connection = alternative.accept().await.unwrap().await.unwrap();
+        let _request = connection.accept_bi().await.unwrap();
+        // As a server that stops.
+        connection.close(fulmar::VarInt::from_u32(0x100), b"");
+        alternative.wait_idle().await;
+    });
+    let (listener, _udp) = silent_udp().await;
+    let port = port(&listener);
+    let announcing = move || async move { [("alt-svc", format!("h3=\":{quic_port}\""))] };
+    identity.serve_tcp(hello().route("/announce", get(announcing)), listener, HTTP2);
+    let client = Client::with_roots(identity.roots()).unwrap();
+    text(client.get(uri(port, "/announce")).await.unwrap()).await;
+    while !is_asked.is_finished() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let response = client.get(uri(port, "/used")).await.unwrap();
+        assert_eq!(response.version(), Version::HTTP_2);
+        assert_eq!(text(response).await, "none");
+    }
+    is_asked.await.unwrap();
+}
+
+#[tokio::test]
 async fn early_data_does_not_go_to_an_alternative_that_was_taken_back() {
     let identity = Identity::new();
     let app = hello().route("/clear", get(|| async { [("alt-svc", "clear")] }));

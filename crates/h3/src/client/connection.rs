@@ -168,7 +168,12 @@ impl ClientConnection {
         if let Some(name) = self.alternative().and_then(|used| used.name.clone()) {
             parts.headers.insert(ALT_USED, name);
         }
-        let head = match self.handle.0.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
+        let head = self.handle.0.with(|state| state.h3.send_request(outgoing.id(), &parts));
+        // If the request is made again, then maybe elsewhere.
+        if self.alternative().is_some() {
+            parts.headers.remove(ALT_USED);
+        }
+        let head = match head {
             Ok(head) => head,
             Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
         };
