@@ -76,6 +76,14 @@ impl AltSvc {
         }
         (count > 0).then_some(Self::Services(services))
     }
+
+    /// The same, where the response that says it is so old (RFC 7838 §3.1): what a cache gives was said before it was given.
+    pub(super) fn aged(mut self, age: Duration) -> Self {
+        if let Self::Services(services) = &mut self {
+            services.iter_mut().for_each(|service| service.max_age = service.max_age.saturating_sub(age));
+        }
+        self
+    }
 }
 
 /// What is left of a value.
@@ -153,7 +161,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A number of seconds; one that is too large is what is kept at most.
-fn seconds(digits: &[u8]) -> Option<Duration> {
+pub(super) fn seconds(digits: &[u8]) -> Option<Duration> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

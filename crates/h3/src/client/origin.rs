@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use fulmar::Instant;
 use http::HeaderMap;
-use http::header::ALT_SVC;
+use http::header::{AGE, ALT_SVC};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::alt_svc::{AltSvc, Known, Used};
+use super::alt_svc::{AltSvc, Known, Used, seconds};
 use super::connection::ClientConnection;
 use super::dial::{Dial, Made};
 use super::dns::{HttpsRecords, find};
@@ -248,7 +248,8 @@ impl Origin {
         let said: Vec<AltSvc> =
             headers.get_all(ALT_SVC).iter().filter_map(|value| AltSvc::parse(value.as_bytes())).collect();
         let Some(said) = merge(said) else { return };
-        let has_new = self.alternatives().learn(said, now());
+        let age = headers.get(AGE).and_then(|age| seconds(age.as_bytes())).unwrap_or_default();
+        let has_new = self.alternatives().learn(said.aged(age), now());
         if has_new {
             // That QUIC has failed elsewhere says nothing of the new place.
             let mut state = self.state();

@@ -51,6 +51,20 @@ fn an_alternative_is_good_for_its_time() {
 }
 
 #[test]
+fn the_age_of_a_response_counts_in_the_time_of_an_alternative() {
+    let said = AltSvc::parse(br#"h3=":1";ma=50, h3=":2";ma=60"#).unwrap();
+    let mut known = Known::default();
+    known.learn(said.aged(Duration::from_secs(50)), Instant::ZERO);
+    let ports = |known: &mut Known, seconds| -> Vec<u16> {
+        let now = Instant::ZERO + Duration::from_secs(seconds);
+        known.at(now).iter().map(|service| service.port).collect()
+    };
+    assert_eq!(ports(&mut known, 9), [2]);
+    assert!(ports(&mut known, 10).is_empty());
+    assert_eq!(AltSvc::Clear.aged(Duration::MAX), AltSvc::Clear);
+}
+
+#[test]
 fn what_is_malformed_ends_the_reading() {
     for nothing in ["", ",", "h3", "h3=", "h3=:443", r#"h3=":443"#, r#"="a:1""#, r#"h3=":443"; ma"#, "\u{e9}"]
     {
