@@ -6,7 +6,8 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::socket::{UdpSocket, open};
+use crate::open::open;
+use crate::socket::UdpSocket;
 
 /// A step of a program that chooses the socket for a datagram: classic BPF, which works with one register, an index and the
 /// bytes of the datagram's payload. Reading beyond its end ends the program with the first socket as the result.

@@ -24,6 +24,7 @@
 mod address;
 mod dscp;
 mod group;
+mod open;
 mod recv;
 mod refusals;
 mod registered;
@@ -33,6 +34,7 @@ mod stats;
 pub use address::canonical;
 pub use dscp::Dscp;
 pub use group::Instruction;
+pub use open::{SOCKET_BUFFER_BYTES, open_socket};
 pub use recv::{Received, RecvBatch};
-pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket, open_socket};
+pub use socket::{BufferSizes, SendOutcome, Transmit, UdpSocket};
 pub use stats::SocketStats;
