@@ -177,7 +177,8 @@ impl UdpSocket {
     /// Receives what is there into `batch` and returns the number of messages, each one or more datagrams.
     ///
     /// Reports of the network about earlier datagrams, such as "port unreachable", are counted and skipped: on a socket that
-    /// serves many peers they concern none in particular, and anybody can forge them.
+    /// serves many peers they concern none in particular, and anybody can forge them. On one that was asked to keep them
+    /// ([`report_refusals`](Self::report_refusals)) any error may be one.
     ///
     /// # Errors
     /// `WouldBlock` if nothing is there; [`poll_recv_ready`](Self::poll_recv_ready) then waits. Others come from the operating system.
@@ -222,7 +223,7 @@ impl UdpSocket {
                 Err(error) => {
                     add(&self.counters.recv_errors, 1);
                     skipped += 1;
-                    if !is_network_report(&error) || skipped == RECV_ERRORS_MAX {
+                    if !may_be_report(&error, self.reports_refusals()) || skipped == RECV_ERRORS_MAX {
                         return Err(error);
                     }
                 }
@@ -312,10 +313,12 @@ impl UdpSocket {
         SendOutcome::Done
     }
 
-    /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing.
+    /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing;
+    /// an error of this call comes again.
     fn send_once(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let reports = self.reports_refusals();
         match self.hand_over(transmit) {
-            Err(error) if self.reports_refusals() && is_network_report(&error) => self.hand_over(transmit),
+            Err(error) if reports && may_be_report(&error, reports) => self.hand_over(transmit),
             result => result,
         }
     }
@@ -375,16 +378,19 @@ impl UdpSocket {
     }
 }
 
-/// Whether an error of a receive call reports the fate of an earlier datagram rather than trouble with the socket.
-fn is_network_report(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
+/// Whether an error of a call may report the fate of an earlier datagram rather than trouble with the socket. Of a socket to which
+/// the kernel gives such reports it may be any error: what routers send is as different as "too big", "prohibited" and "no such
+/// protocol", and who forges reports chooses among them.
+fn may_be_report(error: &io::Error, reports_refusals: bool) -> bool {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => false,
         io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::HostUnreachable
-            | io::ErrorKind::NetworkUnreachable
-            | io::ErrorKind::NetworkDown
-    )
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::NetworkDown => true,
+        _ => reports_refusals,
+    }
 }
 
 #[cfg(test)]

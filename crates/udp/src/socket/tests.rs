@@ -164,3 +164,25 @@ async fn a_socket_with_room_says_so_as_often_as_it_is_asked() {
     }
     assert_eq!(receive(&b, 3).await.len(), 3);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn any_error_may_report_an_earlier_datagram_if_the_kernel_was_asked_for_reports() {
+    let usual = [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ENETDOWN, libc::ECONNRESET];
+    let others = [
+        libc::EMSGSIZE,
+        libc::EACCES,
+        libc::EPROTO,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EHOSTDOWN,
+        libc::ENONET,
+    ];
+    for (errors, without) in [(&usual[..], true), (&others[..], false)] {
+        for error in errors.iter().map(|number| io::Error::from_raw_os_error(*number)) {
+            assert!(may_be_report(&error, true), "{error}");
+            assert_eq!(may_be_report(&error, false), without, "{error}");
+        }
+    }
+    assert!(!may_be_report(&io::Error::from_raw_os_error(libc::EAGAIN), true));
+}
