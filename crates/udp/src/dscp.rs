@@ -1,8 +1,9 @@
-//! Datagrams with a differentiated services code point (RFC 2474).
+//! Datagrams with a differentiated services code point (RFC 2474), and with ECN bits where `quinn-udp` writes none.
 //!
 //! The code point and the ECN bits share a byte of the IP header, which the kernel takes from a control message of each
 //! datagram, and only without one from the options of the socket. `quinn-udp` always writes that message, from the ECN
-//! bits alone. So a socket with a code point writes its control messages itself; one without goes on as before.
+//! bits alone, and over IPv4 no more once the kernel has refused a datagram, as it does with a train that it cannot segment.
+//! So a socket with a code point writes its control messages itself, and any socket does after such a refusal.
 
 use std::fmt;
 

@@ -65,8 +65,8 @@ pub struct UdpSocket {
     pub(crate) state: UdpSocketState,
     is_ipv6: bool,
     dscp: Dscp,
-    /// The kernel has refused to segment what carries a code point.
-    marked_gso_refused: AtomicBool,
+    /// The kernel has refused to segment. From then on `quinn-udp` marks nothing it sends over IPv4, so that this crate does it.
+    gso_refused: AtomicBool,
     /// The kernel keeps reports of the network about what was sent.
     pub(crate) reports_refusals: AtomicBool,
     /// There was such a report.
@@ -104,7 +104,7 @@ impl UdpSocket {
             state,
             is_ipv6,
             dscp: Dscp::default(),
-            marked_gso_refused: AtomicBool::new(false),
+            gso_refused: AtomicBool::new(false),
             reports_refusals: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             counters,
@@ -153,7 +153,7 @@ impl UdpSocket {
 
     /// The most segments that one [`Transmit`] should have: 1 where the kernel does not segment, or once it refused to.
     pub fn max_gso_segments(&self) -> usize {
-        match self.marked_gso_refused.load(Ordering::Relaxed) {
+        match self.gso_refused.load(Ordering::Relaxed) {
             true => 1,
             false => self.state.max_gso_segments(),
         }
@@ -325,7 +325,7 @@ impl UdpSocket {
 
     fn hand_over(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        if self.dscp != Dscp::default() {
+        if self.dscp != Dscp::default() || self.gso_refused.load(Ordering::Relaxed) {
             return self.io.send(|| self.send_marked(transmit));
         }
         let message = quinn_udp::Transmit {
@@ -335,10 +335,24 @@ impl UdpSocket {
             segment_size: transmit.segment_size,
             src_ip: transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
         };
-        self.io.send(|| self.state.try_send(self.io.socket().into(), &message))
+        let result = self.io.send(|| self.state.try_send(self.io.socket().into(), &message));
+        // `quinn-udp` has tried it without the ECN bits as well: it was not for them, and the next datagrams can have theirs.
+        #[cfg(target_os = "linux")]
+        self.note_refusal(&result);
+        result
     }
 
-    /// Sends with a code point.
+    /// The kernel has no word of its own for a device that cannot segment.
+    #[cfg(target_os = "linux")]
+    fn note_refusal(&self, result: &io::Result<()>) {
+        if let Err(error) = result
+            && let Some(libc::EIO | libc::EINVAL) = error.raw_os_error()
+        {
+            self.gso_refused.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends with control messages of this crate.
     #[cfg(target_os = "linux")]
     fn send_marked(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let segment = transmit.segment_size.and_then(|size| u16::try_from(size).ok());
@@ -350,10 +364,8 @@ impl UdpSocket {
             segment,
             transmit.contents,
         );
-        // The kernel has no word of its own for a device that cannot segment.
-        let refusals = [Some(libc::EIO), Some(libc::EINVAL)];
-        if segment.is_some() && result.as_ref().is_err_and(|error| refusals.contains(&error.raw_os_error())) {
-            self.marked_gso_refused.store(true, Ordering::Relaxed);
+        if segment.is_some() {
+            self.note_refusal(&result);
         }
         result
     }

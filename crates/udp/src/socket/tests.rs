@@ -72,6 +72,38 @@ async fn a_train_survives_a_kernel_without_segmentation() {
     assert_eq!(a.stats().send_calls, 3);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn after_a_train_that_the_kernel_refuses_ecn_goes_on() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let may_segment = a.max_gso_segments() > 1;
+    // More segments than any kernel makes of one train.
+    let contents = [7; 2_000];
+    let destination = b.local_addr().expect("bound");
+    let train = Transmit { segment_size: Some(10), ecn: 0b10, ..transmit(destination, &contents) };
+    a.send(&train).await.expect("a running runtime");
+    assert_eq!((a.stats().gso_refused, a.max_gso_segments()), (u64::from(may_segment), 1));
+    a.send(&Transmit { ecn: 0b01, ..transmit(destination, b"next") }).await.expect("a running runtime");
+    let mut received = receive(&b, 201).await;
+    let next = received.pop().expect("201 have come");
+    assert!(received.iter().all(|datagram| datagram.payload.len() == 10 && datagram.ecn == 0b10));
+    assert_eq!((&next.payload[..], next.ecn), (&b"next"[..], 0b01));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_datagram_from_an_address_that_is_gone_costs_others_no_ecn() {
+    let (a, b) = (bind("0.0.0.0:0"), bind("127.0.0.1:0"));
+    let destination = b.local_addr().expect("bound");
+    // Kept for documents (RFC 5737).
+    let source = Some(IpAddr::from([192, 0, 2, 1]));
+    a.send(&Transmit { source, ..transmit(destination, b"lost") }).await.expect("a running runtime");
+    assert_eq!(a.stats().send_errors, 1);
+    a.send(&Transmit { ecn: 0b10, ..transmit(destination, b"next") }).await.expect("a running runtime");
+    let next = receive(&b, 1).await.remove(0);
+    assert_eq!((&next.payload[..], next.ecn), (&b"next"[..], 0b10));
+}
+
 #[tokio::test]
 async fn a_dual_stack_socket_speaks_ipv4_with_canonical_addresses() {
     let Ok(server) = UdpSocket::bind("[::]:0".parse().expect("a literal")) else {
