@@ -53,6 +53,9 @@
 //! connection, do their operation at once, and tell the worker to send. An endpoint lives in the tokio runtime it was created
 //! in; its handles can be used from anywhere. When the runtime ends, so do the connections.
 //!
+//! Time is that of the system. A runtime whose clock is paused (`tokio::time::pause`, `#[tokio::test(start_paused = true)]`) moves
+//! no timer of an endpoint; the core, whose time is an argument, is what such tests can be made of.
+//!
 //! # Back-pressure
 //!
 //! Nothing grows without a limit. Writing waits for the peer's flow control and `TransportConfig::send_window`; opening a
@@ -124,6 +127,10 @@ pub use fulmar_proto::{
     TransportErrorCode, UnknownCoupling, UnknownScheduler, VarInt, Version, Waiting, WorkerCids,
     aws_lc_without_quic_keys, restrict_suites,
 };
+/// The core's own view of a connection, which a [`PathManager`] works with: see [`Connection::set_path_manager`].
+pub mod proto {
+    pub use fulmar_proto::Connection;
+}
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 
 #[cfg(doctest)]

@@ -74,7 +74,38 @@ impl Connection {
         opened.map(|id| self.path(id))
     }
 
-    /// Has `manager` open the paths of this connection from now on, such as [`AddressPairs`](crate::AddressPairs).
+    /// Has `manager` open the paths of this connection from now on, such as [`AddressPairs`](crate::AddressPairs), or one of
+    /// your own:
+    ///
+    /// ```
+    /// use fulmar::{FourTuple, Instant, Local, PathEvent, PathManager, proto};
+    ///
+    /// /// Opens one more path, once.
+    /// #[derive(Debug)]
+    /// struct OneMore(Option<FourTuple>);
+    ///
+    /// impl PathManager for OneMore {
+    ///     fn on_event(&mut self, _now: Instant, _event: &PathEvent) {}
+    ///
+    ///     fn manage(&mut self, now: Instant, connection: &mut proto::Connection) {
+    ///         // It fails until the handshake is confirmed and the peer has given a connection ID for it, and is tried again
+    ///         // whenever something has happened to the connection.
+    ///         if let Some(addrs) = self.0
+    ///             && connection.open_path(now, addrs).is_ok()
+    ///         {
+    ///             self.0 = None;
+    ///         }
+    ///     }
+    ///
+    ///     fn next_timeout(&self) -> Option<Instant> {
+    ///         None
+    ///     }
+    /// }
+    ///
+    /// fn open_one_more(connection: &fulmar::Connection, from: Local) {
+    ///     connection.set_path_manager(OneMore(Some(from.to(connection.remote_address()))));
+    /// }
+    /// ```
     pub fn set_path_manager(&self, manager: impl PathManager + 'static) {
         let mut state = self.inner.lock();
         state.set_path_manager(Box::new(manager));
