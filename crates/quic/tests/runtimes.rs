@@ -2,10 +2,11 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::{ALPN, Identity, loopback, run, within};
-use fulmar::{ConnectionError, Endpoint, TransportConfig};
+use common::{ALPN, Identity, Pair, loopback, run, within};
+use fulmar::{ConnectionError, Endpoint, Instant, PathEvent, PathManager, TransportConfig};
 use tokio::runtime::Builder;
 
 #[test]
@@ -37,4 +38,44 @@ fn a_worker_needs_no_other_runtime_than_its_own() {
         connected.closed().await;
     });
     drop(server);
+}
+
+/// A manager that does nothing but to hold this: it lives as long as its connection.
+#[derive(Debug)]
+struct Held(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl PathManager for Held {
+    fn on_event(&mut self, _now: Instant, _event: &PathEvent) {}
+
+    fn manage(&mut self, _now: Instant, _connection: &mut fulmar::proto::Connection) {}
+
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_no_connection_behind() {
+    let token = Arc::new(());
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let pair = Pair::new().await;
+        pair.client.set_path_manager(Held(token.clone()));
+        pair.server.set_path_manager(Held(token.clone()));
+    });
+    // What was touched last is still queued.
+    drop(runtime);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+#[test]
+fn a_connection_that_outlives_its_runtime_ends_with_its_last_handle() {
+    let token = Arc::new(());
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let pair = runtime.block_on(Pair::new());
+    drop(runtime);
+    pair.client.set_path_manager(Held(token.clone()));
+    assert_eq!(pair.client.close_reason(), Some(ConnectionError::LocallyClosed));
+    drop(pair);
+    assert_eq!(Arc::strong_count(&token), 1);
 }

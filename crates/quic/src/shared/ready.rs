@@ -24,20 +24,29 @@ pub(crate) struct Ready<T> {
     awake: bool,
     /// Somebody wants a turn that begins after this was set, with or without entries.
     turn_due: bool,
+    /// There will be no turn any more.
+    is_closed: bool,
 }
 
 impl<T, L: Lock<Ready<T>>> ReadyQueue<T, L> {
     pub(crate) fn new() -> Self {
-        let ready = Ready { entries: Vec::new(), waker: None, awake: false, turn_due: false };
+        let ready =
+            Ready { entries: Vec::new(), waker: None, awake: false, turn_due: false, is_closed: false };
         Self { ready: L::new(ready), entries: PhantomData }
     }
 
-    /// Adds a connection, whose `queued` flag the caller has just set.
+    /// Adds a connection, whose `queued` flag the caller has just set, unless the queue is closed.
     pub(crate) fn push(&self, entry: T) {
-        self.ready.with(|ready| {
+        let refused = self.ready.with(|ready| {
+            if ready.is_closed {
+                return Some(entry);
+            }
             ready.entries.push(entry);
             ready.wake();
+            None
         });
+        // Without the lock: whatever its end does may come here.
+        drop(refused);
     }
 
     /// Makes the worker take a turn that begins after this call.
@@ -71,6 +80,17 @@ impl<T, L: Lock<Ready<T>>> ReadyQueue<T, L> {
             }
             false
         })
+    }
+
+    /// The worker is gone. Lets go of what it would have looked at, and of its waker: connections hold the queue that holds them, and
+    /// the waker holds the runtime.
+    pub(crate) fn close(&self) {
+        let left = self.ready.with(|ready| {
+            ready.is_closed = true;
+            (mem::take(&mut ready.entries), ready.waker.take())
+        });
+        // Without the lock, for the same reason.
+        drop(left);
     }
 }
 
