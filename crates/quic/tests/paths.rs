@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{ALPN, Identity, run, within};
 use fulmar::{
-    ConnectError, Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
-    TransportConfig, VarInt,
+    ConnectError, Connection, ConnectionError, Endpoint, Local, MultipathConfig, OpenPathError, PathError,
+    PathEvent, PathUse, TransportConfig, VarInt,
 };
 
 const FIRST: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -105,6 +105,21 @@ fn a_path_that_cannot_be_is_not_opened() {
             assert_eq!(opened, Err(OpenPathError::Unreachable), "{local:?} {remote}");
             let dialled = ends.client.connect_from(config.clone(), local, remote, "localhost");
             assert!(matches!(dialled, Err(ConnectError::UnreachableAddress(_))), "{local:?} {remote}");
+        }
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_attempt_through_another_socket_is_told_that_nobody_listens() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        for local in [ends.socket(SECOND), ends.socket(Ipv4Addr::new(127, 0, 0, 3)), Local::Any] {
+            let nobody = UdpSocket::bind((FIRST, 0)).unwrap().local_addr().unwrap();
+            let config = ends.identity.client_config(multipath(), ALPN);
+            let dialled = ends.client.connect_from(config, local, nobody, "localhost").unwrap();
+            let end = within(Duration::from_secs(2), dialled).await;
+            assert_eq!(end.unwrap_err(), ConnectionError::Refused, "{local:?}");
         }
     });
 }

@@ -143,7 +143,10 @@ impl Endpoint {
         if !worker.can_reach(&addrs) {
             return Err(ConnectError::UnreachableAddress(remote));
         }
-        worker.report_refusals();
+        // Whichever of the workers' sockets the kernel gives a report to, it is for this attempt.
+        for worker in self.shared.workers() {
+            worker.report_refusals(addrs.socket);
+        }
         let mut core = lock(&worker.core);
         if core.is_closed() {
             return Err(ConnectError::EndpointClosed);
@@ -152,7 +155,7 @@ impl Endpoint {
         let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
         let inner = worker.insert(&mut core, handle, connection);
         drop(core);
-        lock(&worker.attempts).add(&inner);
+        lock(&self.shared.common.attempts).add(&inner);
         let connection = ConnectionRef::new(inner);
         connection.mark_ready();
         Ok(Connecting::new(connection))

@@ -196,6 +196,23 @@ fn a_stateless_reset_reaches_its_connection_whichever_worker_it_seems_to_name() 
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn attempts_of_every_worker_are_told_that_nobody_listens() {
+    run(async {
+        let (_server, client) = endpoints(steered);
+        // The kernel gives each report to one of the two sockets, whichever of them has sent: each time it is the wrong one in one
+        // run out of 65,536.
+        for _ in 0..16 {
+            let nobody = std::net::UdpSocket::bind(LOOPBACK).unwrap().local_addr().unwrap();
+            let dialled = client.connect(nobody, "localhost").unwrap();
+            assert!(client.shared.workers().iter().all(|worker| worker.socket().reports_refusals()));
+            let end = tokio::time::timeout(Duration::from_secs(2), dialled).await;
+            assert_eq!(end.expect("the network says so").unwrap_err(), ConnectionError::Refused);
+        }
+    });
+}
+
 #[test]
 fn workers_that_cannot_be_are_refused() {
     run(async {

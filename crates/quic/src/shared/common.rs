@@ -1,10 +1,12 @@
 //! What the handles of an endpoint and all of its workers share.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::attempts::Attempts;
 use super::known_paths::KnownPaths;
 use crate::log::Logging;
 
@@ -17,6 +19,8 @@ pub(crate) struct Common {
     pub(crate) logging: Option<Logging>,
     /// Of the clients of a server.
     pub(crate) known_paths: KnownPaths,
+    /// Connections that were dialled. To be locked before any connection.
+    pub(crate) attempts: Mutex<Attempts>,
     /// How long workers look for the next datagram of a conversation before they sleep.
     pub(crate) busy_poll: Duration,
     /// How many handles of the endpoint exist.
@@ -31,6 +35,7 @@ impl Common {
             idle: Notify::new(),
             logging,
             known_paths: KnownPaths::new(known_paths_max),
+            attempts: Mutex::default(),
             busy_poll,
             handles: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),

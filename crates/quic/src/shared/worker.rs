@@ -9,7 +9,6 @@ use fulmar_proto::{ConnectionHandle, Datagram, FourTuple, SocketId, Transmit, Tr
 use fulmar_udp::UdpSocket;
 use tokio::runtime::Handle;
 
-use super::attempts::Attempts;
 use super::replies::Replies;
 use super::sockets::MoreSockets;
 use super::{Common, Core, Inner, ReadyQueue, Steering};
@@ -17,8 +16,8 @@ use crate::sync::lock;
 
 /// The shared part of a worker.
 ///
-/// Locks are taken in this order, and only one of each kind at a time: `core`, a connection, `replies`, what waits for another
-/// worker, `ready`.
+/// Locks are taken in this order, and only one of each kind at a time: `core`, the attempts to connect, a connection, `replies`,
+/// what waits for another worker, `ready`.
 pub(crate) struct WorkerShared {
     pub(crate) common: Arc<Common>,
     /// Where the worker lives.
@@ -30,8 +29,6 @@ pub(crate) struct WorkerShared {
     /// The socket was replaced, and the worker does not know it yet.
     rebound: AtomicBool,
     pub(crate) core: Mutex<Core>,
-    /// Those that were dialled. To be locked before any connection.
-    pub(crate) attempts: Mutex<Attempts>,
     pub(crate) replies: Mutex<Replies>,
     pub(crate) ready: Arc<ReadyQueue<Arc<Inner>>>,
     /// Its place among the workers of the endpoint, if there are others.
@@ -69,7 +66,6 @@ impl WorkerShared {
             more_sockets: MoreSockets::default(),
             rebound: AtomicBool::new(false),
             core: Mutex::new(Core::new(core)),
-            attempts: Mutex::default(),
             replies: Mutex::default(),
             ready,
             place,
@@ -124,21 +120,20 @@ impl WorkerShared {
         is_address && same_family && socket.is_some_and(|socket| socket.can_reach(remote))
     }
 
-    /// Has attempts to connect told where nobody listens.
-    pub(crate) fn report_refusals(&self) {
-        // Without reports an attempt takes until its timeout.
-        if let Err(error) = self.socket().report_refusals() {
-            tracing::debug!(%error, "the socket does not report where nobody listens");
-        }
+    /// Has attempts to connect through this socket told where nobody listens.
+    pub(crate) fn report_refusals(&self, id: SocketId) {
+        let Some(socket) = self.socket_of(id).filter(|socket| !socket.reports_refusals()) else { return };
+        ask_for_reports(&socket);
+        // The worker has to wait for reports from now on.
+        self.ready.wake();
     }
 
     /// Uses another socket from now on.
     pub(crate) fn replace_socket(&self, socket: UdpSocket) {
-        let reports = self.socket().reports_refusals();
-        *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
-        if reports {
-            self.report_refusals();
+        if self.socket().reports_refusals() {
+            ask_for_reports(&socket);
         }
+        *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
         self.rebound.store(true, Ordering::Release);
         self.ready.wake();
     }
@@ -208,6 +203,13 @@ impl WorkerShared {
     /// Whether nobody uses the endpoint any more, and no connection needs this worker.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.common.is_abandoned() && lock(&self.core).is_idle()
+    }
+}
+
+/// Has the kernel keep what the network reports. Without it an attempt to connect takes until its timeout.
+fn ask_for_reports(socket: &UdpSocket) {
+    if let Err(error) = socket.report_refusals() {
+        tracing::debug!(%error, "the socket does not report where nobody listens");
     }
 }
 

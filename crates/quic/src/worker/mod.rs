@@ -131,6 +131,7 @@ impl Worker {
         }
         if let Some(sockets) = self.shared.more_sockets.take_change() {
             self.more_sockets = sockets;
+            self.refusals.reset();
         }
         self.receive_some();
         self.receive_forwarded();
@@ -206,7 +207,7 @@ impl Worker {
             .min();
         due |= self.alarm.is_due(deadline, cx);
         due |= paused.is_none() && self.retired.is_ready(cx);
-        due |= self.refusals.is_ready(&self.socket, cx);
+        due |= self.refusals.is_ready(&self.socket, &self.more_sockets, cx);
         if paused.is_none()
             && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {
