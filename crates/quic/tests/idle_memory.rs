@@ -1,7 +1,8 @@
-//! What a server's endpoint holds for each connection while nothing happens.
+//! What endpoints hold: a server for each connection while nothing happens, a client for those that are gone.
 
 mod common;
 
+use std::net::UdpSocket;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,8 @@ const COUNT: usize = 600;
 /// What each of them may take, in bytes; about 1,800 of these are its part of the receive buffers, of which there are as many
 /// whatever the number of connections. What the cryptographic libraries allocate by themselves is not seen.
 const BYTES_MAX: i64 = 12_000;
+/// What an attempt to connect may leave behind that was given up, in bytes: a place in tables that have grown.
+const LEFT_MAX: i64 = 300;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
@@ -69,4 +72,29 @@ fn an_idle_connection_takes_little_memory() {
     assert!(each <= BYTES_MAX, "{each} bytes for each of {} connections", connections.len());
     drop((before, connections, asked));
     clients.join().expect("clients that end");
+}
+
+#[test]
+fn attempts_that_were_given_up_leave_little_memory() {
+    const COUNT: i64 = 2_000;
+    let identity = Identity::new();
+    let runtime = runtime();
+    // Whoever is bound there says nothing, and no report of the network has the attempts looked through.
+    let silent = UdpSocket::bind(loopback()).expect("a free port");
+    let addr = silent.local_addr().expect("a bound socket");
+    let client = runtime.block_on(async { Endpoint::client(loopback()).expect("a client endpoint") });
+    client.set_default_client_config(identity.client_config(TransportConfig::default(), ALPN));
+    let dial = |count| {
+        runtime.block_on(async {
+            let dialled: Vec<_> =
+                (0..count).map(|_| client.connect(addr, "localhost").expect("a valid address")).collect();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            drop(dialled);
+            client.wait_idle().await;
+        });
+    };
+    // What is made once.
+    dial(10);
+    let left = allocation_counter::measure(|| dial(COUNT)).bytes_current / COUNT;
+    assert!(left <= LEFT_MAX, "{left} bytes of each attempt are left");
 }

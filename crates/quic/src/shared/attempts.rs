@@ -12,7 +12,8 @@ const ATTEMPTS_MIN: usize = 16;
 /// Attempts to connect, of all workers: the kernel gives a report to the socket of any of them, as it pleases. Those that have come to
 /// something leave when there are twice as many as were left the last time, and when somebody asks.
 ///
-/// Limit: the connections that the application has dialled and holds.
+/// Limit: the connections that the application has dialled and holds. A worker takes out those that it forgets, since an entry keeps
+/// the memory of its connection.
 #[derive(Default)]
 pub(crate) struct Attempts {
     /// By the number of the connection.
@@ -27,6 +28,11 @@ impl Attempts {
             self.limit = 2 * self.current().len();
         }
         self.list.insert(connection.id(), Arc::downgrade(connection));
+    }
+
+    /// Takes out a connection that is gone.
+    pub(crate) fn remove(&mut self, id: u64) {
+        self.list.remove(&id);
     }
 
     /// Those to this address that are not over.

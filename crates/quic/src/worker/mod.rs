@@ -262,6 +262,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let connections = lock(&self.shared.core).abandon();
         for connection in connections {
+            lock(&self.shared.common.attempts).remove(connection.id());
             let mut state = connection.lock();
             let is_new = !mem::replace(&mut state.is_drained, true);
             connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);

@@ -32,7 +32,8 @@ impl Worker {
             let application = application_log.as_deref_mut();
             logging.collect(proto, application, connection.id(), *is_drained, error.as_ref())
         });
-        if state.is_drained {
+        let is_gone = state.is_drained;
+        if is_gone {
             connection.life.forgotten(&state.proto);
             connection.notify(|changed| &changed.closed);
             if let Some(armed) = state.timer.take() {
@@ -45,7 +46,11 @@ impl Worker {
                 self.queue.push_back(connection.clone());
             }
         }
+        let was_dialled = state.proto.side() == Side::Client;
         drop(state);
+        if is_gone && was_dialled {
+            lock(&self.shared.common.attempts).remove(connection.id());
+        }
         self.hand_over(batch);
         self.wakers.drain(..).for_each(Waker::wake);
         if let Some((handle, id)) = surplus {
