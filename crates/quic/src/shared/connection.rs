@@ -14,7 +14,7 @@ use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
-use super::{Readers, ReadyQueue, WorkerShared};
+use super::{Patience, Readers, ReadyQueue, WorkerShared};
 use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
@@ -112,8 +112,8 @@ impl State {
     }
 
     /// Something was received. Returns whether a reader is to have its turn before more is.
-    pub(crate) fn on_received(&mut self) -> bool {
-        self.readers.on_received(self.proto.unread())
+    pub(crate) fn on_received(&mut self, patience: &mut Patience) -> bool {
+        self.readers.on_received(self.proto.unread(), patience)
     }
 
     /// When the core or this end's care for its memory wants to be called.

@@ -24,7 +24,7 @@ pub(crate) use common::Common;
 pub(crate) use connection::{ConnectionRef, Inner, State, WeakConnectionRef};
 pub use drop_codes::DropCodes;
 pub(crate) use endpoint::Shared;
-pub(crate) use readers::Readers;
+pub(crate) use readers::{Patience, Readers};
 pub(crate) use ready::ReadyQueue;
 pub(crate) use sockets::Sockets;
 pub(crate) use steering::Steering;

@@ -5,6 +5,9 @@
 //! cache, and is copied on top of that: see [`UNREAD_SHARED_MAX`]. So the worker receives no more, and sleeps, until such a reader has
 //! read what lies there, for a bounded time. One on another processor reads while the worker receives, and is not late; one that the
 //! worker's own thread calls has its turn as soon as the worker's is over, which at most ends a little sooner.
+//!
+//! A reader may be late for other reasons than the processor: it reads what is there and is away for some milliseconds, again and
+//! again. Nothing is received meanwhile for any connection, so the worker has little [`Patience`] with that.
 
 use fulmar_proto::UNREAD_SHARED_MAX;
 
@@ -13,6 +16,34 @@ use fulmar_proto::UNREAD_SHARED_MAX;
 const UNREAD_LATE: u64 = UNREAD_SHARED_MAX / 2;
 /// What lies unread when the worker goes on: less, so that it does not stop again at once.
 const UNREAD_RESUME: u64 = UNREAD_LATE / 2;
+
+/// So many late readers are not waited for after a wait in vain, at most.
+const SKIPPED_MAX: u32 = 256;
+
+/// Whether a worker waits for readers: one for all of its connections, since all of them have to wait. Each wait in vain doubles how
+/// many late readers it does not wait for before it tries again, and one in time makes it forget that.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    /// Late readers that it does not wait for until it tries again.
+    left: u32,
+    /// As many as there were of them after the last wait; zero if that was in time.
+    skipped: u32,
+}
+
+impl Patience {
+    /// A reader is late. Returns whether to wait for it.
+    fn allows(&mut self) -> bool {
+        let allows = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        allows
+    }
+
+    /// A wait is over.
+    fn note(&mut self, in_time: bool) {
+        self.skipped = if in_time { 0 } else { (2 * self.skipped).clamp(1, SKIPPED_MAX) };
+        self.left = self.skipped;
+    }
+}
 
 /// What is known of the tasks that read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +57,7 @@ pub(crate) enum Readers {
     Reading,
     /// They are late, and the worker receives nothing until much was read or one waits.
     Awaited,
-    /// They were awaited in vain: they have their reasons. It is not tried again until much was read.
+    /// They were awaited in vain, or would have been: they have their reasons. It is not tried again until much was read.
     Slow,
 }
 
@@ -39,14 +70,18 @@ impl Readers {
     }
 
     /// Something was received, and so much is unread. Returns whether the worker is to wait for a reader now.
-    pub(crate) fn on_received(&mut self, unread: u64) -> bool {
-        let is_late = *self == Self::Late && unread > UNREAD_LATE;
+    pub(crate) fn on_received(&mut self, unread: u64, patience: &mut Patience) -> bool {
         match self {
-            Self::Late if is_late => *self = Self::Awaited,
-            Self::Reading => *self = Self::Late,
-            _ => {}
+            Self::Late if unread > UNREAD_LATE => {
+                *self = if patience.allows() { Self::Awaited } else { Self::Slow };
+                self.are_awaited()
+            }
+            Self::Reading => {
+                *self = Self::Late;
+                false
+            }
+            _ => false,
         }
-        is_late
     }
 
     /// Something was read, and so much is left. Returns whether the worker need not wait any longer.
@@ -69,11 +104,13 @@ impl Readers {
         was_awaited
     }
 
-    /// The worker has waited for long enough.
-    pub(crate) fn give_up(&mut self) {
-        if *self == Self::Awaited {
+    /// The worker waits no longer: a reader has come, or it has waited for long enough.
+    pub(crate) fn end_wait(&mut self, patience: &mut Patience) {
+        let in_vain = self.are_awaited();
+        if in_vain {
             *self = Self::Slow;
         }
+        patience.note(!in_vain);
     }
 
     /// Whether the worker waits.
@@ -83,60 +120,4 @@ impl Readers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MUCH: u64 = UNREAD_LATE + 1;
-
-    /// Readers that are awaited.
-    fn awaited() -> Readers {
-        let mut readers = Readers::default();
-        readers.on_woken();
-        assert!(readers.on_received(MUCH));
-        readers
-    }
-
-    #[test]
-    fn a_reader_that_was_woken_is_awaited_once_much_lies_there_until_most_of_it_is_read() {
-        let mut readers = Readers::default();
-        assert!(!readers.on_received(MUCH), "nobody was woken");
-        readers.on_woken();
-        assert!(!readers.on_received(UNREAD_LATE));
-        assert!(readers.on_received(MUCH));
-        assert!(readers.are_awaited());
-        assert!(!readers.on_received(MUCH), "the worker knows");
-        assert!(!readers.on_read(UNREAD_RESUME + 1) && readers.are_awaited());
-        assert!(readers.on_read(UNREAD_RESUME) && !readers.are_awaited());
-    }
-
-    #[test]
-    fn one_that_reads_while_more_comes_is_not_awaited_however_much_lies_there() {
-        let mut readers = Readers::default();
-        readers.on_woken();
-        for _ in 0..5 {
-            assert!(!readers.on_read(MUCH), "the worker does not wait");
-            assert!(!readers.on_received(2 * MUCH));
-        }
-        assert!(readers.on_received(2 * MUCH), "nothing was read since the last data came");
-    }
-
-    #[test]
-    fn one_that_has_read_all_that_is_for_it_is_not_awaited_although_much_is_there_for_others() {
-        let mut readers = awaited();
-        assert!(readers.on_wait());
-        assert!(!readers.are_awaited() && !readers.on_received(MUCH));
-    }
-
-    #[test]
-    fn readers_that_were_awaited_in_vain_are_not_awaited_again_until_much_was_read() {
-        let mut readers = awaited();
-        readers.give_up();
-        for _ in 0..3 {
-            assert!(!readers.on_received(MUCH));
-            assert!(!readers.on_read(UNREAD_RESUME + 1) && !readers.on_wait());
-            readers.on_woken();
-        }
-        assert!(!readers.on_read(UNREAD_RESUME));
-        assert!(!readers.on_received(MUCH) && readers.on_received(MUCH));
-    }
-}
+mod tests;

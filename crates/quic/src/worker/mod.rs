@@ -33,7 +33,7 @@ use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, S
 use fulmar_udp::{RecvBatch, UdpSocket};
 
 use crate::clock;
-use crate::shared::{Inner, Sockets, State, WorkerShared};
+use crate::shared::{Inner, Patience, Sockets, State, WorkerShared};
 use crate::sync::lock;
 
 use busy_poll::BusyPoll;
@@ -83,6 +83,8 @@ pub(crate) struct Worker {
     recv_paused_until: Option<Instant>,
     /// The connection that has a reader to wait for before more is received, and until when.
     late_reader: Option<(Arc<Inner>, Instant)>,
+    /// With readers like that.
+    patience: Patience,
     conversation: Conversation,
     busy_poll: BusyPoll,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
@@ -115,6 +117,7 @@ impl Worker {
             alarm: Alarm::new(),
             recv_paused_until: None,
             late_reader: None,
+            patience: Patience::default(),
             endpoint_events: Vec::new(),
             wakers: Vec::new(),
         }

@@ -58,7 +58,7 @@ impl Worker {
         let mut state = connection.lock();
         let waits = state.readers.are_awaited() && clock::now() < *until;
         if !waits {
-            state.readers.give_up();
+            state.readers.end_wait(&mut self.patience);
             drop(state);
             self.late_reader = None;
         }
@@ -243,7 +243,7 @@ impl Worker {
         }
         state.on_traffic();
         // With another one there is a wait already.
-        if self.late_reader.is_none() && state.on_received() {
+        if self.late_reader.is_none() && state.on_received(&mut self.patience) {
             self.late_reader = Some((connection.clone(), now + READER_WAIT));
         }
         self.after_change(connection, state);
