@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{ALPN, Endpoints, Identity, loopback, run_threaded, within};
-use fulmar::{ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt};
+use fulmar::{
+    AcceptError, ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt,
+};
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use tokio::runtime::{Builder, Handle};
 
 /// The name for which the server looks long.
 const SLOW: &str = "slow.localhost";
@@ -56,6 +59,11 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::with_worker_in(Handle::current())
+    }
+
+    /// The server's worker lives in this runtime.
+    fn with_worker_in(runtime: Handle) -> Self {
         let names = ["localhost", SLOW, BROKEN].map(str::to_owned);
         let made = rcgen::generate_simple_self_signed(names).unwrap();
         let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -65,7 +73,8 @@ impl Scene {
         let ((asked, is_asked), (go_on, may_go_on)) = (channel(), channel());
         let resolver = Resolver { certified, asked: Mutex::new(asked), go_on: Mutex::new(may_go_on) };
 
-        let server = Endpoint::server(server_config(resolver), loopback()).unwrap();
+        let server = Endpoint::builder().server_config(server_config(resolver)).runtimes(vec![runtime]);
+        let server = server.bind(loopback()).unwrap();
         let client = Endpoint::client(loopback()).unwrap();
         client.set_default_client_config(client_config(&identity));
         let addr = server.local_addr().unwrap();
@@ -176,6 +185,30 @@ fn an_endpoint_that_is_closed_meanwhile_closes_what_it_accepts() {
         assert!(matches!(accepted.await.unwrap(), Err(ConnectionError::LocallyClosed)));
         assert!(within(SOON, slow).await.unwrap().is_err(), "the client is told");
         within(SOON, scene.endpoints.server.wait_idle()).await;
+    });
+}
+
+#[test]
+fn who_waits_for_an_endpoint_whose_runtime_ends_meanwhile_waits_no_longer_than_tls_works() {
+    let of_worker = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    run_threaded(async {
+        let mut scene = Scene::with_worker_in(of_worker.handle().clone());
+        let server = scene.endpoints.server.clone();
+        let accepted = tokio::spawn(async move { server.accept().await.unwrap().accept().map(drop) });
+        let connecting = scene.endpoints.client.connect(scene.endpoints.addr, SLOW).unwrap();
+        let slow = tokio::spawn(connecting);
+        scene.asked = until_asked(scene.asked).await;
+
+        of_worker.shutdown_background();
+        assert!(within(SOON, scene.endpoints.server.accept()).await.is_none(), "the endpoint is gone");
+        let server = scene.endpoints.server.clone();
+        let mut idle = tokio::spawn(async move { server.wait_idle().await });
+        let early = tokio::time::timeout(Duration::from_millis(100), &mut idle).await;
+        assert!(early.is_err(), "an attempt is being accepted");
+        scene.go_on.send(()).unwrap();
+        assert_eq!(accepted.await.unwrap(), Err(AcceptError::EndpointClosed));
+        within(SOON, idle).await.unwrap();
+        slow.abort();
     });
 }
 

@@ -54,7 +54,11 @@ pub(super) fn accept(
                 connection.mark_ready();
                 return Ok(connection);
             }
-            Ok(Accepted::Abandoned) => return Err(AcceptError::EndpointClosed),
+            Ok(Accepted::Abandoned) => {
+                // There is no worker to say so any more.
+                worker.notify_if_idle(&core);
+                return Err(AcceptError::EndpointClosed);
+            }
             Err(error) => {
                 worker.notify_if_idle(&core);
                 return Err(error.into());
