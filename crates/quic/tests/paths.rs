@@ -184,6 +184,37 @@ fn a_second_socket_carries_data_and_can_be_closed_when_its_path_is_abandoned() {
 }
 
 #[test]
+fn the_figures_of_an_endpoint_are_those_of_all_its_sockets_and_never_fall() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, server) = ends.connect().await;
+        let local = ends.socket(SECOND);
+        let path = open(&client, local, ends.addr).await;
+        path.validated().await.unwrap();
+        server.paths()[0].set_status(PathUse::Backup).unwrap();
+        client.paths()[0].set_status(PathUse::Backup).unwrap();
+        let first = ends.client.socket().stats();
+        transfer(&server, &client, 3_000_000).await;
+        let all = ends.client.stats().socket;
+        assert!(ends.client.socket().stats().bytes_received < first.bytes_received + 1_000_000);
+        assert!(all.bytes_received > 3_000_000, "{all:?}");
+
+        let Local::Socket(id) = local else { unreachable!("it is a socket") };
+        path.abandon().unwrap();
+        assert!(ends.client.remove_socket(id));
+        let removed = ends.client.stats().socket;
+        ends.client.rebind(UdpSocket::bind((FIRST, 0)).unwrap()).unwrap();
+        let rebound = ends.client.stats().socket;
+        for (before, after) in [(all, removed), (removed, rebound)] {
+            assert!(after.bytes_received >= before.bytes_received, "{after:?}");
+            assert!(after.bytes_sent >= before.bytes_sent, "{after:?}");
+        }
+        transfer(&client, &server, 1_000_000).await;
+        assert!(ends.client.stats().socket.bytes_sent > rebound.bytes_sent + 1_000_000);
+    });
+}
+
+#[test]
 fn a_path_is_told_set_aside_and_abandoned() {
     run(async {
         let ends = Ends::new(FIRST);

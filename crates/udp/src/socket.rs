@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
@@ -71,7 +72,7 @@ pub struct UdpSocket {
     pub(crate) reports_refusals: AtomicBool,
     /// There was such a report.
     pub(crate) has_failed: AtomicBool,
-    counters: Counters,
+    counters: Arc<Counters>,
 }
 
 impl UdpSocket {
@@ -98,7 +99,7 @@ impl UdpSocket {
         let is_ipv6 = socket.local_addr()?.is_ipv6();
         socket.set_nonblocking(true)?;
         let io = Registered::new(socket)?;
-        let counters = Counters::default();
+        let counters = Arc::default();
         Ok(Self {
             io,
             state,
@@ -122,6 +123,12 @@ impl UdpSocket {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
         Ok(Self { dscp, ..self })
+    }
+
+    /// The same socket, which takes the place of another and goes on with its counters. What happens to either of them counts there.
+    #[must_use]
+    pub fn in_place_of(self, other: &Self) -> Self {
+        Self { counters: other.counters.clone(), ..self }
     }
 
     /// The code point that it gives to what it sends.
@@ -169,7 +176,7 @@ impl UdpSocket {
         self.state.may_fragment()
     }
 
-    /// The counters of this socket.
+    /// The counters of this socket, and of those that it has taken the place of.
     pub fn stats(&self) -> SocketStats {
         self.counters.snapshot()
     }

@@ -53,7 +53,7 @@ impl EndpointStats {
         self.waiting_incoming += core.waiting_count();
         self.dropped_datagrams += core.dropped_datagrams;
         self.forwarded_datagrams += worker.forwarded();
-        self.socket += worker.socket().stats();
+        self.socket += worker.socket_stats();
     }
 }
 

@@ -48,7 +48,7 @@ pub struct EndpointStats {
     pub dropped_datagrams: u64,
     /// Datagrams that one worker has received and handed to another, as they belong to a connection there.
     pub forwarded_datagrams: u64,
-    /// The figures of its sockets.
+    /// The figures of its sockets, of those that were replaced or removed, too.
     pub socket: SocketStats,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fulmar_proto::SocketId;
-use fulmar_udp::UdpSocket;
+use fulmar_udp::{SocketStats, UdpSocket};
 
 use crate::sync::lock;
 
@@ -26,6 +26,8 @@ pub(crate) struct MoreSockets {
 #[derive(Default)]
 struct List {
     sockets: Sockets,
+    /// The figures of those that were removed.
+    past: SocketStats,
     /// The last name that was given. None is given twice.
     last: u16,
 }
@@ -45,15 +47,24 @@ impl MoreSockets {
     /// Removes a socket. Returns whether there was one of this name.
     pub(crate) fn remove(&self, id: SocketId) -> bool {
         let mut list = lock(&self.list);
-        let before = list.sockets.len();
-        list.sockets.retain(|(known, _)| *known != id);
+        let Some(index) = list.sockets.iter().position(|(known, _)| *known == id) else { return false };
+        let (_, socket) = list.sockets.remove(index);
+        list.past += socket.stats();
         self.is_changed.store(true, Ordering::Release);
-        list.sockets.len() < before
+        true
     }
 
     /// All sockets.
     pub(crate) fn all(&self) -> Sockets {
         lock(&self.list).sockets.clone()
+    }
+
+    /// The figures of all of them, and of those that were removed.
+    pub(crate) fn stats(&self) -> SocketStats {
+        let list = lock(&self.list);
+        let mut stats = list.past;
+        list.sockets.iter().for_each(|(_, socket)| stats += socket.stats());
+        stats
     }
 
     /// The sockets, if others are there than when this was asked last.

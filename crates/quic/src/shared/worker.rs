@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use fulmar_proto::{ConnectionHandle, Datagram, FourTuple, SocketId, Transmit, TransmitBatch, VarInt};
-use fulmar_udp::UdpSocket;
+use fulmar_udp::{SocketStats, UdpSocket};
 use tokio::runtime::Handle;
 
 use super::replies::Replies;
@@ -103,6 +103,13 @@ impl WorkerShared {
         self.socket.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The figures of all of its sockets since it began, of those that are gone, too.
+    pub(crate) fn socket_stats(&self) -> SocketStats {
+        let mut stats = self.socket().stats();
+        stats += self.more_sockets.stats();
+        stats
+    }
+
     /// The socket of this name.
     pub(crate) fn socket_of(&self, id: SocketId) -> Option<Arc<UdpSocket>> {
         if id == SocketId::default() {
@@ -130,7 +137,9 @@ impl WorkerShared {
 
     /// Uses another socket from now on.
     pub(crate) fn replace_socket(&self, socket: UdpSocket) {
-        if self.socket().reports_refusals() {
+        let before = self.socket();
+        let socket = socket.in_place_of(&before);
+        if before.reports_refusals() {
             ask_for_reports(&socket);
         }
         *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
