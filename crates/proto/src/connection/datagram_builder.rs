@@ -17,6 +17,11 @@ use crate::rtt::TimerStyle;
 /// The room in a full datagram that may be too small for one more frame.
 pub(super) const SEGMENT_SLACK: usize = 64;
 
+/// Early data makes the datagram of a client's Initial packet no larger than this, the largest that Ethernet carries. A server
+/// that does not know the client keeps little of it ([`max_incoming_bytes`](crate::EndpointConfig::max_incoming_bytes)), and drops a
+/// first datagram that is more.
+const FIRST_DATAGRAM_MAX: usize = 9_000;
+
 /// A packet whose frames are written but which is not sealed.
 struct PendingPacket {
     space: SpaceId,
@@ -108,7 +113,9 @@ impl Sender<'_> {
             _ => self.parts.handshake.spaces.get(space)?,
         };
         let name = (path.id, numbers.next_number());
-        let (limit, header) = (buffer.len(), self.header_of(space, plan)?);
+        let is_behind_initial = start > 0 && space.is_data() && self.parts.handshake.sends_zero_rtt();
+        let limit = if is_behind_initial { buffer.len().min(FIRST_DATAGRAM_MAX) } else { buffer.len() };
+        let header = self.header_of(space, plan)?;
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, numbers.largest_acked())?;
         if !self.parts.extensions.next_quic_bit() {
             packet.clear_quic_bit(buffer);
