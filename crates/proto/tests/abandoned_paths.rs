@@ -5,33 +5,13 @@ mod pair;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fulmar_proto::{
-    Dir, EmptyCids, FourTuple, MultipathConfig, OpenPathError, PathId, Side, TransportConfig,
-    TransportErrorCode,
-};
-use pair::{Pair, Setup, read_available};
-
-const OTHER: &str = "10.0.1.1:1000";
-const SECOND: PathId = PathId(1);
-
-fn config() -> TransportConfig {
-    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
-}
-
-/// Both ends with a second path that is validated.
-fn with_two_paths() -> Pair {
-    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
-    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
-    let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(pair.client.more_addrs[0].ip())));
-    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
-    pair.run_for(Duration::from_millis(100));
-    pair
-}
+use fulmar_proto::{Dir, EmptyCids, FourTuple, OpenPathError, Side, TransportErrorCode};
+use pair::{Pair, SECOND, Setup, multipath_config, read_available};
 
 #[test]
 fn what_was_under_way_on_an_abandoned_path_arrives_over_the_other() {
     for side in [Side::Client, Side::Server] {
-        let mut pair = with_two_paths();
+        let mut pair = Pair::with_two_paths();
         let deaf = pair.client.more_addrs[0];
         pair.client.wire = Box::new(move |flying| if flying.from == deaf { vec![] } else { vec![flying] });
         let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
@@ -53,7 +33,7 @@ fn what_was_under_way_on_an_abandoned_path_arrives_over_the_other() {
 
 #[test]
 fn what_comes_late_on_an_abandoned_path_is_no_strangers_packet_for_three_probe_timeouts() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let before = pair.client.sent.len();
     let second = pair.client.more_addrs[0];
     pair.transfer(Side::Client, 30_000, Duration::from_secs(1));
@@ -74,7 +54,7 @@ fn what_comes_late_on_an_abandoned_path_is_no_strangers_packet_for_three_probe_t
 
 #[test]
 fn what_a_peer_sends_on_an_abandoned_path_before_it_hears_of_that_is_no_strangers_packet() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let before = pair.server.sent.len();
     let server = pair.server.addr;
     pair.transfer(Side::Server, 30_000, Duration::from_secs(1));
@@ -101,7 +81,9 @@ fn what_a_peer_sends_on_an_abandoned_path_before_it_hears_of_that_is_no_stranger
 #[test]
 fn an_end_without_connection_ids_has_no_multipath() {
     let client_cids = Arc::new(EmptyCids);
-    let mut pair = Setup { client: config(), server: config(), client_cids, ..Setup::default() }.connect();
+    let mut pair =
+        Setup { client: multipath_config(), server: multipath_config(), client_cids, ..Setup::default() }
+            .connect();
     assert!(!pair.client.conn().is_multipath() && !pair.server.conn().is_multipath());
     let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, None));
     assert_eq!(pair.client.conn().open_path(now, addrs), Err(OpenPathError::NotNegotiated));
@@ -127,7 +109,7 @@ fn sent_into_silence(mut pair: Pair) -> (u64, u32) {
 
 #[test]
 fn where_no_path_answers_two_packets_are_sent_for_each_probe_timeout_at_most() {
-    for pair in [with_two_paths(), Pair::connected()] {
+    for pair in [Pair::with_two_paths(), Pair::connected()] {
         let (sent, probes) = sent_into_silence(pair);
         assert!(sent < u64::from(probes) * 3_000, "{sent} bytes, {probes} probe timeouts");
     }

@@ -6,46 +6,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{
-    ConnectionError, Dir, Event, FourTuple, MultipathConfig, OpenPathError, PathEvent, PathId, PathUse, Side,
-    TransportConfig, TransportErrorCode, VarInt,
+    ConnectionError, Dir, Event, FourTuple, OpenPathError, PathEvent, PathId, PathUse, Side, TransportConfig,
+    TransportErrorCode, VarInt,
 };
-use pair::{Pair, Setup};
-
-const OTHER: &str = "10.0.1.1:1000";
-const SECOND: PathId = PathId(1);
-
-fn config() -> TransportConfig {
-    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
-}
-
-/// Both ends with a second path that is validated.
-fn with_two_paths_and(config: &TransportConfig) -> Pair {
-    let mut pair = Setup { client: config.clone(), server: config.clone(), ..Setup::default() }.connect();
-    open_second(&mut pair);
-    pair
-}
-
-fn open_second(pair: &mut Pair) {
-    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
-    let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(pair.client.more_addrs[0].ip())));
-    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
-    pair.run_for(Duration::from_millis(100));
-    assert!(pair.client.conn().paths().all(|path| path.validated));
-}
-
-fn with_two_paths() -> Pair {
-    with_two_paths_and(&config())
-}
+use pair::{OTHER, Pair, SECOND, Setup, multipath_config};
 
 #[test]
 fn a_connection_that_is_kept_alive_lives_as_long_as_one_path_works() {
     let lively = TransportConfig {
         keep_alive_interval: Some(Duration::from_secs(2)),
         max_idle_timeout: Some(Duration::from_secs(10)),
-        ..config()
+        ..multipath_config()
     };
     for (dies_in_use, dead) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
-        let mut pair = with_two_paths_and(&lively);
+        let mut pair = Pair::with_two_paths_and(&lively);
         let dead = [pair.client.addr, pair.client.more_addrs[0]][dead];
         pair.client.wire = Box::new(move |it| if it.from == dead { vec![] } else { vec![it] });
         if dies_in_use {
@@ -59,11 +33,12 @@ fn a_connection_that_is_kept_alive_lives_as_long_as_one_path_works() {
 
 #[test]
 fn datagrams_of_the_largest_size_arrive_over_any_path() {
-    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    let mut pair =
+        Setup { client: multipath_config(), server: multipath_config(), ..Setup::default() }.connect();
     // The first path has found that it takes longer datagrams.
     pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
     assert!(pair.client.conn().max_datagram_size() > Some(1_300));
-    open_second(&mut pair);
+    pair.open_second();
     pair.client.conn().set_path_use(PathId::ZERO, PathUse::Backup).unwrap();
     pair.run_for(Duration::from_millis(100));
     for _ in 0..3 {
@@ -83,7 +58,7 @@ fn datagrams_of_the_largest_size_arrive_over_any_path() {
 
 #[test]
 fn ends_that_abandon_each_others_last_path_learn_of_it() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let now = pair.now;
     pair.client.conn().abandon_path(now, PathId::ZERO, TransportErrorCode::NO_ERROR).unwrap();
     pair.server.conn().abandon_path(now, SECOND, TransportErrorCode::NO_ERROR).unwrap();
@@ -97,7 +72,7 @@ fn ends_that_abandon_each_others_last_path_learn_of_it() {
 
 #[test]
 fn what_was_under_way_to_an_end_that_abandons_the_path_is_read() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     pair.server.conn().set_path_use(PathId::ZERO, PathUse::Backup).unwrap();
     pair.run_for(Duration::from_millis(100));
     let payload = Bytes::from_static(&[7; 500]);
@@ -120,7 +95,7 @@ fn what_was_under_way_to_an_end_that_abandons_the_path_is_read() {
 
 #[test]
 fn who_closes_is_heard_over_the_path_that_works() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let dead = pair.client.addr;
     pair.client.wire = Box::new(move |it| if it.from == dead { vec![] } else { vec![it] });
     pair.transfer(Side::Client, 500_000, Duration::from_secs(10));
@@ -133,7 +108,7 @@ fn who_closes_is_heard_over_the_path_that_works() {
 
 #[test]
 fn who_asks_over_a_path_is_answered_there_that_the_connection_is_over() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     pair.client.conn().set_path_use(PathId::ZERO, PathUse::Backup).unwrap();
     pair.run_for(Duration::from_millis(100));
     // The server has nothing under way that could show that the first path is dead.
@@ -153,8 +128,8 @@ fn who_asks_over_a_path_is_answered_there_that_the_connection_is_over() {
 
 #[test]
 fn a_server_is_left_alone_where_the_handshake_was_when_that_path_is_gone() {
-    let server = TransportConfig { migration: false, ..config() };
-    let mut pair = Setup { client: config(), server, ..Setup::default() }.connect();
+    let server = TransportConfig { migration: false, ..multipath_config() };
+    let mut pair = Setup { client: multipath_config(), server, ..Setup::default() }.connect();
     pair.client.more_addrs = vec![OTHER.parse().unwrap()];
     let elsewhere = "10.0.9.9:443".parse().unwrap();
     pair.server.more_addrs = vec![elsewhere];
@@ -174,7 +149,7 @@ fn a_server_is_left_alone_where_the_handshake_was_when_that_path_is_gone() {
 
 #[test]
 fn all_paths_over_a_socket_that_was_replaced_move() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let now = pair.now;
     pair.client.conn().follow_socket(now).unwrap();
     pair.run_for(Duration::from_millis(200));

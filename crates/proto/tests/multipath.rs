@@ -12,14 +12,7 @@ use fulmar_proto::{
     Event, FecConfig, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse,
     SchedulerKind, Side, TransportConfig, TransportErrorCode,
 };
-use pair::{Flying, Pair, Setup};
-
-const OTHER: &str = "10.0.1.1:1000";
-const SECOND: PathId = PathId(1);
-
-fn config() -> TransportConfig {
-    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
-}
+use pair::{Flying, OTHER, Pair, SECOND, Setup, multipath_config as config};
 
 /// Both ends after the handshake; the client has another address.
 fn connected() -> Pair {
@@ -33,22 +26,13 @@ fn other(pair: &Pair) -> FourTuple {
     FourTuple::new(pair.server.addr, Some(ip))
 }
 
-/// Both ends with a second path that is validated.
-fn with_two_paths() -> Pair {
-    let mut pair = connected();
-    let (now, addrs) = (pair.now, other(&pair));
-    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
-    pair.run_for(Duration::from_millis(100));
-    pair
-}
-
 fn has_event(pair: &mut Pair, side: Side, wanted: impl Fn(&PathEvent) -> bool) -> bool {
     pair.end(side).events.iter().any(|event| matches!(event, Event::Path(event) if wanted(event)))
 }
 
 #[test]
 fn a_client_opens_a_second_path_and_both_ends_validate_it() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     for side in [Side::Client, Side::Server] {
         assert!(pair.end(side).conn().is_multipath());
         let paths: Vec<_> = pair.end(side).conn().paths().collect();
@@ -144,7 +128,7 @@ fn without_multipath_at_both_ends_no_path_is_opened() {
 #[test]
 fn data_takes_both_paths_and_arrives() {
     for from in [Side::Client, Side::Server] {
-        let mut pair = with_two_paths();
+        let mut pair = Pair::with_two_paths();
         pair.transfer(from, 5_000_000, Duration::from_secs(20));
         let windows: Vec<_> = pair.end(from).conn().path_stats().map(|path| path.cwnd).collect();
         // A window grows only by what is acknowledged.
@@ -155,7 +139,7 @@ fn data_takes_both_paths_and_arrives() {
 
 #[test]
 fn an_abandoned_path_is_gone_at_both_ends_and_its_id_never_returns() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let (now, addrs) = (pair.now, other(&pair));
     let code = TransportErrorCode::APPLICATION_ABANDON_PATH;
     pair.client.conn().abandon_path(now, SECOND, code).unwrap();
@@ -206,7 +190,7 @@ fn a_path_between_addresses_that_had_one_begins_with_what_that_one_knew() {
 
 #[test]
 fn the_first_path_can_be_abandoned() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let now = pair.now;
     pair.client.conn().abandon_path(now, PathId::ZERO, TransportErrorCode::NO_ERROR).unwrap();
     pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
@@ -247,7 +231,7 @@ fn ten_thousand_paths_come_and_go_and_leave_nothing_behind() {
 
 #[test]
 fn a_path_that_the_peer_wants_as_backup_carries_no_data_while_another_works() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     pair.server.conn().set_path_use(SECOND, PathUse::Backup).unwrap();
     pair.run_for(Duration::from_millis(50));
     let is_told =
@@ -291,7 +275,7 @@ fn a_path_that_never_answers_is_abandoned() {
 
 #[test]
 fn a_path_that_falls_silent_holds_nothing_up() {
-    let mut pair = with_two_paths();
+    let mut pair = Pair::with_two_paths();
     let silent = pair.client.more_addrs[0];
     pair.client.wire = Box::new(move |flying| if flying.from == silent { vec![] } else { vec![flying] });
     pair.transfer(Side::Client, 2_000_000, Duration::from_secs(5));
@@ -314,7 +298,7 @@ fn more_paths_than_allowed_are_refused() {
 #[test]
 fn what_lies_on_a_path_that_falls_silent_under_load_arrives_over_the_other_at_once() {
     for silent in 0..2 {
-        let mut pair = with_two_paths();
+        let mut pair = Pair::with_two_paths();
         let silent = [pair.client.addr, pair.client.more_addrs[0]][silent];
         let mut carried = 0;
         pair.client.wire = Box::new(move |flying| {

@@ -171,7 +171,8 @@ impl Results {
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
-    /// another text of the scenario, another version or another build of a controller of one's own. A file that holds anything else, or results with other columns, is refused and stays as it is.
+    /// another text of the scenario, another version or another build of a controller of one's own. A file that holds anything
+    /// else, or results with other columns, is refused and stays as it is.
     pub(super) fn to_file(
         path: &PathBuf,
         format: GridFormat,

@@ -59,7 +59,8 @@ impl Writers<'_> {
         }
     }
 
-    /// Writes the copies that wait for this path. What finds no room is on its way over its own path.
+    /// Writes what [`has_copies_for`] found. A copy that finds no room is on its way over its own path; an acknowledgement for a path
+    /// that is gone stays due.
     pub(super) fn write_ack_copies(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let id = self.path().id;
         if !has_copies_for(self.paths, now, id) {

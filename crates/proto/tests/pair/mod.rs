@@ -4,6 +4,7 @@
 
 mod certificates;
 mod end;
+mod two_paths;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use certificates::{
     client_tls_with, large_chain, server_tls, server_tls_with,
 };
 pub use end::{Answer, End};
+pub use two_paths::{OTHER, SECOND, multipath_config};
 
 pub const CLIENT: &str = "10.0.0.1:1000";
 pub const SERVER: &str = "10.0.0.2:443";
