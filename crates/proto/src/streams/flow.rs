@@ -231,13 +231,20 @@ impl ReceiveWindow {
             return;
         }
         self.grow_to(stream.window.saturating_add(stream.window / 2));
-        // Nor does credit of the stream help the peer that the connection does not give.
-        if stream.limit.is_pending() && self.left() < stream.left() {
-            let limit = self.due_limit();
-            if limit.saturating_sub(self.limit.get()) >= self.window.min(self.window_limit) / UPDATE_PARTS_MAX
-            {
-                self.limit.set(limit);
-            }
+        self.announce_with(stream);
+    }
+
+    /// Where the limit of `stream` is told, this one of all streams together is told in the same packet, if there is
+    /// some gain: a little later it would take a packet of its own, and credit of the stream does not help the peer
+    /// that the connection does not give.
+    #[inline]
+    pub(super) fn announce_with(&mut self, stream: &Self) {
+        if !stream.limit.is_pending() || self.limit.is_pending() {
+            return;
+        }
+        let limit = self.due_limit();
+        if limit.saturating_sub(self.limit.get()) >= self.window.min(self.window_limit) / UPDATE_PARTS_MAX {
+            self.limit.set(limit);
         }
     }
 

@@ -283,6 +283,7 @@ impl RecvHalf {
             self.window.limit_frame().cancel();
         }
         connection.consume(bytes);
+        connection.announce_with(&self.window);
     }
 
     /// The code of the peer's reset, or `None` if there will be none. What comes before the reset may be unread.

@@ -329,6 +329,32 @@ fn a_stream_that_is_not_read_leaves_credit_to_the_others() {
     assert_eq!(read_all(&mut server, other).0, [2; 1_000]);
 }
 
+#[test]
+fn the_limit_of_the_connection_is_told_beside_that_of_a_stream() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    let (mut told, mut sent) = (0, 0);
+    while sent < 100_000_000 {
+        sent += client.streams.send(id).write(&[1; 100_000]).expect("credit comes in time");
+        flush(&mut client, &mut server);
+        assert_eq!(read_all(&mut server, id).0.len(), 100_000);
+        server.now += RTT / 10;
+        while let Some(packet) = server.packet(1200) {
+            let frames: Vec<_> = frames(&packet.payload, Dialect::SinglePath).map(Result::unwrap).collect();
+            let of_stream = frames.iter().any(|frame| matches!(frame, Frame::MaxStreamData(_)));
+            assert_eq!(
+                frames.iter().any(|frame| matches!(frame, Frame::MaxData(_))),
+                of_stream,
+                "{frames:?}"
+            );
+            told += usize::from(of_stream);
+            client.receive(&packet).unwrap();
+            server.acked(&packet);
+        }
+    }
+    assert!((5..50).contains(&told), "{told}");
+}
+
 /// The streams of the STREAM frames in a packet.
 fn streams_in(packet: &Packet) -> Vec<StreamId> {
     let id = |frame| if let Ok(Frame::Stream(frame)) = frame { Some(frame.id) } else { None };
