@@ -67,6 +67,29 @@ impl Error {
     pub(crate) fn tcp(error: impl Into<BoxError>) -> Self {
         Self::Tcp(error.into())
     }
+
+    /// The same for another request that has met it. Of what has caused it, that has the sentence.
+    pub(crate) fn for_another(&self) -> Self {
+        match self {
+            Self::Connection(error) => Self::Connection(error.clone()),
+            Self::Connect(error) => Self::Connect(error.clone()),
+            Self::Accept(error) => Self::Accept(error.clone()),
+            Self::Resolve(error) => Self::Resolve(std::io::Error::new(error.kind(), error.to_string())),
+            Self::Setup(error) => Self::Setup(chain(error.as_ref()).into()),
+            Self::Uri => Self::Uri,
+            Self::Protocol(error) => Self::Protocol(*error),
+            Self::Send(error) => Self::Send(*error),
+            Self::Reset(code) => Self::Reset(*code),
+            Self::TooLarge => Self::TooLarge,
+            Self::Tcp(error) => Self::Tcp(chain(error.as_ref()).into()),
+            Self::Unreachable { quic, tcp } => {
+                let [quic, tcp] = [quic, tcp].map(|error| Box::new(error.for_another()));
+                Self::Unreachable { quic, tcp }
+            }
+            Self::BodyTooLong(len) => Self::BodyTooLong(*len),
+            Self::Body(error) => Self::Body(chain(error.as_ref()).into()),
+        }
+    }
 }
 
 /// An error with what caused it: some errors say only in which step they came up.

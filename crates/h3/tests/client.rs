@@ -18,7 +18,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Barrier;
 
 /// A certificate for the address of this machine.
 struct Identity {
@@ -228,6 +229,42 @@ async fn http1_connections_are_used_again() {
         assert_eq!(text(response).await, "hello");
     }
     assert!(is_reused);
+}
+
+#[tokio::test]
+async fn connections_that_requests_do_not_share_are_made_side_by_side() {
+    let identity = Identity::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = port(&listener);
+    // All connections but the first are let in together, and none is free before all requests have come.
+    let (inner, all) =
+        (TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap(), Arc::new(Barrier::new(4)));
+    let address = inner.local_addr().unwrap();
+    let wait = move || async move { all.wait().await.is_leader().to_string() };
+    identity.serve_tcp(Router::new().route("/", get(wait)), inner, HTTP1);
+    let others = Arc::new(Barrier::new(3));
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (mut outer, _) = listener.accept().await.unwrap();
+            let others = Arc::clone(&others);
+            tokio::spawn(async move {
+                if number > 0 {
+                    others.wait().await;
+                }
+                let mut inner = TcpStream::connect(address).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;
+            });
+        }
+    });
+    let client = Client::with_roots(identity.roots()).unwrap();
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let client = client.clone();
+        requests.spawn(async move { client.get(uri(port, "/")).await.is_ok() });
+    }
+    let answered = tokio::time::timeout(Duration::from_secs(5), requests.join_all()).await;
+    let answered = answered.expect("none waits for the connection of another");
+    assert_eq!(answered, [true; 4]);
 }
 
 #[tokio::test]

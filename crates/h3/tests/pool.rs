@@ -102,6 +102,29 @@ async fn a_request_that_is_not_polled_holds_up_no_other_one() {
 }
 
 #[tokio::test]
+async fn requests_that_wait_for_one_connection_fail_together() {
+    let identity = Identity::new();
+    let transport = TransportConfig { handshake_timeout: Duration::from_millis(500), ..Default::default() };
+    let client = identity.builder().transport(Arc::new(transport)).build().unwrap();
+    let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let uri = common::uri(silent.local_addr().unwrap(), "/");
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..5 {
+        let (client, uri) = (client.clone(), uri.clone());
+        requests.spawn(async move { client.get(uri).await.map(drop).unwrap_err().to_string() });
+    }
+    let errors = soon(requests.join_all()).await;
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    let mut attempts = std::collections::BTreeSet::new();
+    let mut packet = [0; 2048];
+    while let Ok(Ok(len)) = tokio::time::timeout(Duration::from_millis(50), silent.recv(&mut packet)).await {
+        // The connection ID of the server (RFC 8999 §5.1).
+        attempts.insert(packet[..len][6..][..usize::from(packet[5])].to_vec());
+    }
+    assert_eq!(attempts.len(), 1, "none of them has tried for itself");
+}
+
+#[tokio::test]
 async fn a_server_is_not_looked_for_when_nobody_waits_any_more() {
     let identity = Identity::new();
     let client = identity.client();

@@ -26,7 +26,8 @@ pub(super) struct Dial {
     made: Arc<Taken>,
 }
 
-/// What comes of it, for the first who takes it. The others look at what the server has then.
+/// What comes of it. A connection is for the first who takes it, and the others look at what the server has then. A failure is for all
+/// who have waited: each of them would wait as long again for the next one.
 type Taken = Mutex<Option<Result<Made, Error>>>;
 
 impl Dial {
@@ -60,11 +61,16 @@ impl Dial {
     ///
     /// # Errors
     ///
-    /// Why no connection was made, for the first.
+    /// Why no connection was made.
     pub(super) async fn made(&self) -> Result<Option<Made>, Error> {
         let over = self.is_over.clone().wait_for(|is_over| *is_over).await.map(drop);
         over.map_err(|gone| Error::Setup(gone.into()))?;
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).take().transpose()
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(error)) = &*made {
+            let copy = error.for_another();
+            return made.replace(Err(copy)).transpose();
+        }
+        made.take().transpose()
     }
 }
 

@@ -31,6 +31,9 @@ const BROKEN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many requests to a server are under way at once over TCP. The next ones wait until the body of one was read or dropped.
 pub(super) const TCP_REQUESTS_MAX: usize = 100;
 
+/// How many connections to a server are being made at once, where each request needs one of its own.
+const DIALS_MAX: usize = 6;
+
 /// A server.
 #[derive(Debug)]
 pub(super) struct Origin {
@@ -39,6 +42,7 @@ pub(super) struct Origin {
     state: Mutex<State>,
     alternatives: Mutex<Known>,
     tcp_requests: Arc<Semaphore>,
+    dials: Semaphore,
 }
 
 /// What is known of it while requests go there.
@@ -53,8 +57,10 @@ pub(super) struct State {
     /// How often the server has named new places. Attempts that began before say nothing of them.
     pub(super) generation: u64,
     broken: Option<Broken>,
-    /// The connection that is being made, while somebody waits for it.
+    /// The connection that is being made, or the last of them, while somebody waits for it.
     dial: Weak<Dial>,
+    /// Whether the last that was made is one of HTTP/1.1, which requests do not share.
+    is_unshared: bool,
 }
 
 /// QUIC did not get through.
@@ -89,6 +95,7 @@ impl Origin {
             state: Mutex::default(),
             alternatives: Mutex::default(),
             tcp_requests: Arc::new(Semaphore::new(TCP_REQUESTS_MAX)),
+            dials: Semaphore::new(DIALS_MAX),
         })
     }
 
@@ -133,8 +140,8 @@ impl Origin {
         })
     }
 
-    /// A connection that is there, or else a new one, which all who want one meanwhile wait for. Where it is to be taken instead of one
-    /// with early data, that is one which has proved to reach the server.
+    /// A connection that is there, or else a new one, which all who want one meanwhile wait for, if they can share it. Where it is to be
+    /// taken instead of one with early data, that is one which has proved to reach the server.
     async fn reach(
         self: &Arc<Self>,
         transports: &Transports,
@@ -181,9 +188,9 @@ impl Origin {
         Some(Made { winner: Winner::Tcp(connection), info })
     }
 
-    /// The attempt to connect that is under way, or a new one.
+    /// The attempt to connect that is under way and will do for this request as well, or a new one.
     fn dial(self: &Arc<Self>, state: &mut State, transports: &Transports, may_be_early: bool) -> Arc<Dial> {
-        if let Some(dial) = state.dial_under_way() {
+        if let Some(dial) = state.dial_under_way().filter(|_| !state.is_unshared) {
             return dial;
         }
         let attempt = Arc::clone(self).connect(transports.clone(), may_be_early);
@@ -193,6 +200,12 @@ impl Origin {
     }
 
     async fn connect(self: Arc<Self>, transports: Transports, may_be_early: bool) -> Result<Made, Error> {
+        let _turn = self.dials.acquire().await.map_err(Error::tcp)?;
+        // While this one had to wait for its turn, another request may have left its connection.
+        if let Some(connection) = self.state().tcp.take() {
+            let info = info(connection.remote, true);
+            return Ok(Made { winner: Winner::Tcp(connection), info });
+        }
         let begun = now();
         let found = find(transports.records.as_ref(), &self.host, self.port).await?;
         let resolved = now();
@@ -330,6 +343,7 @@ impl State {
         self.broken = None;
         self.last = Some((http3.quic().remote_address(), http3.alternative().cloned()));
         self.http3 = Some(http3);
+        self.is_unshared = false;
     }
 
     fn on_winner(&mut self, winner: &Winner) {
@@ -338,7 +352,9 @@ impl State {
             Winner::Tcp(connection) => {
                 // One that has got through meanwhile is as good.
                 self.http3.take_if(|http3| http3.is_early() || !http3.is_open());
-                if let Some(shared) = connection.share() {
+                let shared = connection.share();
+                self.is_unshared = shared.is_none();
+                if let Some(shared) = shared {
                     self.tcp.keep(shared);
                 }
             }
