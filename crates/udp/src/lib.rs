@@ -2,7 +2,7 @@
 //!
 //! This crate owns the socket and the buffers that the kernel fills. It knows no QUIC packet: it moves
 //! datagrams, their ECN bits and their addresses in batches, with as few system calls as the platform
-//! allows (`recvmmsg`, GRO and GSO on Linux, through `quinn-udp`), and falls back where the kernel refuses.
+//! allows (`recvmmsg`, GRO and GSO on Linux, what `quinn-udp` has elsewhere), and falls back where the kernel refuses.
 //!
 //! | item | what it is for |
 //! |---|---|
@@ -16,18 +16,22 @@
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
 //! a plain IPv4 address, never an IPv4-mapped IPv6 one.
 //!
-//! This is the only crate of the transport that may contain `unsafe`; it has four uses of it: in [`RecvBatch`], for the reports
+//! This is the only crate of the transport that may contain `unsafe`; it has four uses of it: to receive into a [`RecvBatch`], for the reports
 //! of refusals, for the program of a group of sockets, and to have the runtime watch one direction of a socket.
 
 #![deny(unsafe_code)]
 
 mod address;
+#[cfg(target_os = "linux")]
+mod control;
 mod dscp;
 mod group;
 mod open;
 mod recv;
 mod refusals;
 mod registered;
+#[cfg(target_os = "linux")]
+mod send;
 mod socket;
 mod stats;
 

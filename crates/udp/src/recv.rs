@@ -2,15 +2,17 @@
 
 use std::array;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
-use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 
 use self::pool::Pool;
 use crate::address::canonical;
 
+#[cfg(target_os = "linux")]
+mod linux;
 mod pool;
 
 /// The largest message the kernel delivers: a full UDP datagram, or as many coalesced ones as fit 16 bits of length.
@@ -53,6 +55,8 @@ pub struct RecvBatch {
     /// One buffer per message, all of its remaining length writable.
     slots: Vec<BytesMut>,
     meta: [RecvMeta; BATCH_SIZE],
+    #[cfg(target_os = "linux")]
+    messages: linux::Messages,
     /// Messages of the last receive call, and the first that is not empty yet.
     filled: usize,
     draining: usize,
@@ -77,6 +81,8 @@ impl RecvBatch {
         Self {
             slots: vec![BytesMut::new(); SLOTS_MIN.min(BATCH_SIZE)],
             meta: [RecvMeta::default(); BATCH_SIZE],
+            #[cfg(target_os = "linux")]
+            messages: linux::Messages::default(),
             filled: 0,
             draining: 0,
             bytes: 0,
@@ -131,12 +137,18 @@ impl RecvBatch {
     }
 
     /// Fills the batch with one receive call. What was left of the previous batch is dropped.
-    pub(crate) fn fill(&mut self, state: &UdpSocketState, socket: UdpSockRef<'_>) -> io::Result<usize> {
+    pub(crate) fn fill(&mut self, state: &UdpSocketState, socket: &UdpSocket) -> io::Result<usize> {
         let mut slots = self.slots.iter_mut();
         let count = slots.len();
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
             array::from_fn(|_| IoSliceMut::new(slots.next().map_or(&mut [], |slot| &mut slot[..])));
-        let filled = state.recv(socket, &mut buffers[..count], &mut self.meta);
+        #[cfg(target_os = "linux")]
+        let filled = {
+            let _ = state;
+            self.messages.receive(socket, &mut buffers[..count], &mut self.meta)
+        };
+        #[cfg(not(target_os = "linux"))]
+        let filled = state.recv(socket.into(), &mut buffers[..count], &mut self.meta);
         self.draining = 0;
         self.filled = 0;
         self.filled = filled?;

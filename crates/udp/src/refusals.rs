@@ -67,12 +67,10 @@ mod linux {
     use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr, SockRef};
 
     use crate::address::canonical;
+    use crate::control::messages;
 
     /// Room for a report (`struct sock_extended_err`), who has sent it, and what else a socket asks for.
     const CONTROL_LEN: usize = 256;
-
-    /// The header of a control message: its length, its level and its type (`struct cmsghdr`).
-    const HEADER_LEN: usize = size_of::<usize>() + 2 * size_of::<libc::c_int>();
 
     /// Takes one report out of the queue: the address that the datagram went to, if it was refused there; `None` for any
     /// other report.
@@ -98,25 +96,16 @@ mod linux {
         unsafe { byte.assume_init() }
     }
 
-    /// Whether control messages (cmsg(3)) tell that the network, not this machine, has refused the datagram (ip(7),
-    /// `IP_RECVERR`).
-    fn is_refusal(mut control: &[u8]) -> bool {
-        while control.len() >= HEADER_LEN {
-            let (header, rest) = control.split_at(HEADER_LEN);
-            let Some(len) = header.first_chunk().map(|len| usize::from_ne_bytes(*len)) else { return false };
-            let kinds = &header[size_of::<usize>()..];
-            let Some(data) = len.checked_sub(HEADER_LEN).and_then(|len| rest.get(..len)) else {
-                return false;
-            };
-            let of = |level: libc::c_int, kind: libc::c_int| {
-                kinds.starts_with(&level.to_ne_bytes()) && kinds.ends_with(&kind.to_ne_bytes())
-            };
-            if of(libc::IPPROTO_IP, libc::IP_RECVERR) || of(libc::IPPROTO_IPV6, libc::IPV6_RECVERR) {
-                return tells_refusal(data);
-            }
-            control = control.get(len.next_multiple_of(size_of::<usize>())..).unwrap_or_default();
-        }
-        false
+    /// Whether control messages tell that the network, not this machine, has refused the datagram (ip(7), `IP_RECVERR`).
+    fn is_refusal(control: &[u8]) -> bool {
+        let mut messages = messages(control);
+        messages
+            .find(|it| {
+                let kind = (it.level, it.kind);
+                kind == (libc::IPPROTO_IP, libc::IP_RECVERR)
+                    || kind == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+            })
+            .is_some_and(|report| tells_refusal(report.data))
     }
 
     /// Whether a `struct sock_extended_err`, which begins with the error number and the origin, is of that kind.

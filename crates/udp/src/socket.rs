@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use quinn_udp::{EcnCodepoint, UdpSockRef, UdpSocketState};
+use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::SockRef;
 
 use crate::address::{canonical, for_socket, ip_for_socket};
@@ -66,7 +66,7 @@ pub struct UdpSocket {
     pub(crate) state: UdpSocketState,
     is_ipv6: bool,
     dscp: Dscp,
-    /// The kernel has refused to segment. From then on `quinn-udp` marks nothing it sends over IPv4, so that this crate does it.
+    /// The kernel has refused to segment what it sends segment by segment.
     gso_refused: AtomicBool,
     /// The kernel keeps reports of the network about what was sent.
     pub(crate) reports_refusals: AtomicBool,
@@ -212,7 +212,7 @@ impl UdpSocket {
             // the call would have blocked.
             let mut last = None;
             let result = self.io.receive(|| {
-                let messages = batch.fill(&self.state, self.io.socket().into())?;
+                let messages = batch.fill(&self.state, self.io.socket())?;
                 if is_last(batch) {
                     last = Some(messages);
                     return Err(io::ErrorKind::WouldBlock.into());
@@ -264,8 +264,9 @@ impl UdpSocket {
 
     /// Sends as much of `transmit` as the socket takes.
     ///
-    /// A train that the kernel refuses to segment (it tells by EIO or EINVAL) is sent segment by segment, and
-    /// [`max_gso_segments`](Self::max_gso_segments) becomes 1. Other errors lose the datagram, as the network may, and are counted.
+    /// A train that the kernel refuses (by EIO or EINVAL, it has no error of its own for that) is sent segment by segment. If it takes
+    /// those, it was for the segmentation, and [`max_gso_segments`](Self::max_gso_segments) becomes 1; if not, for an address that
+    /// nothing can be sent to or from. Other errors lose the datagram, as the network may, and are counted.
     pub fn try_send(&self, transmit: &Transmit<'_>) -> SendOutcome {
         let segment = match transmit.segment_size {
             Some(size) if size > 0 && size < transmit.contents.len() => size,
@@ -274,15 +275,16 @@ impl UdpSocket {
         if segment < transmit.contents.len() && self.max_gso_segments() > 1 {
             match self.send_once(transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(0),
-                // The refusal is remembered by the state, which stays at one segment from here on.
-                Err(_) if self.max_gso_segments() == 1 => add(&self.counters.gso_refused, 1),
+                Err(error) if self.may_be_refusal(&error) => {
+                    return self.send_segments(transmit, segment, Segments::OfRefusedTrain);
+                }
                 result => {
                     self.account(result, transmit.contents.len());
                     return SendOutcome::Done;
                 }
             }
         }
-        self.send_segments(transmit, segment)
+        self.send_segments(transmit, segment, Segments::OfTrain)
     }
 
     /// Sends all of `transmit`, waiting for room where necessary.
@@ -308,12 +310,18 @@ impl UdpSocket {
         self.io.poll_writable(cx)
     }
 
-    fn send_segments(&self, transmit: &Transmit<'_>, segment: usize) -> SendOutcome {
+    fn send_segments(&self, transmit: &Transmit<'_>, segment: usize, segments: Segments) -> SendOutcome {
         let mut sent = 0;
         for contents in transmit.contents.chunks(segment) {
             match self.send_once(&Transmit { contents, segment_size: None, ..*transmit }) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(sent),
-                result => self.account(result, contents.len()),
+                result => {
+                    let is_news = segments == Segments::OfRefusedTrain && result.is_ok();
+                    if is_news && !self.gso_refused.swap(true, Ordering::Relaxed) {
+                        add(&self.counters.gso_refused, 1);
+                    }
+                    self.account(result, contents.len());
+                }
             }
             sent += contents.len();
         }
@@ -330,51 +338,44 @@ impl UdpSocket {
         }
     }
 
+    #[cfg(target_os = "linux")]
     fn hand_over(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        if self.dscp != Dscp::default() || self.gso_refused.load(Ordering::Relaxed) {
-            return self.io.send(|| self.send_marked(transmit));
-        }
+        let segment = transmit.segment_size.filter(|size| *size < transmit.contents.len());
+        self.io.send(|| {
+            crate::send::send(
+                &SockRef::from(self.io.socket()),
+                for_socket(transmit.destination, self.is_ipv6),
+                transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
+                self.dscp.with_ecn(transmit.ecn),
+                segment.and_then(|size| u16::try_from(size).ok()),
+                transmit.contents,
+            )
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn hand_over(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let message = quinn_udp::Transmit {
             destination: for_socket(transmit.destination, self.is_ipv6),
-            ecn: EcnCodepoint::from_bits(transmit.ecn),
+            ecn: quinn_udp::EcnCodepoint::from_bits(transmit.ecn),
             contents: transmit.contents,
             segment_size: transmit.segment_size,
             src_ip: transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
         };
-        let result = self.io.send(|| self.state.try_send(self.io.socket().into(), &message));
-        // `quinn-udp` has tried it without the ECN bits as well: it was not for them, and the next datagrams can have theirs.
-        #[cfg(target_os = "linux")]
-        self.note_refusal(&result);
-        result
+        self.io.send(|| self.state.try_send(self.io.socket().into(), &message))
     }
 
-    /// The kernel has no word of its own for a device that cannot segment.
+    /// Whether the error of a train may be that of a kernel or a device that cannot segment.
     #[cfg(target_os = "linux")]
-    fn note_refusal(&self, result: &io::Result<()>) {
-        if let Err(error) = result
-            && let Some(libc::EIO | libc::EINVAL) = error.raw_os_error()
-        {
-            self.gso_refused.store(true, Ordering::Relaxed);
-        }
+    #[allow(clippy::unused_self, reason = "elsewhere the state knows")]
+    fn may_be_refusal(&self, error: &io::Error) -> bool {
+        matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
     }
 
-    /// Sends with control messages of this crate.
-    #[cfg(target_os = "linux")]
-    fn send_marked(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let segment = transmit.segment_size.and_then(|size| u16::try_from(size).ok());
-        let result = crate::dscp::send(
-            &SockRef::from(self.io.socket()),
-            for_socket(transmit.destination, self.is_ipv6),
-            transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
-            self.dscp.with_ecn(transmit.ecn),
-            segment,
-            transmit.contents,
-        );
-        if segment.is_some() {
-            self.note_refusal(&result);
-        }
-        result
+    /// Whether a train was refused because the kernel or a device cannot segment: the state stays at one segment from then on.
+    #[cfg(not(target_os = "linux"))]
+    fn may_be_refusal(&self, _: &io::Error) -> bool {
+        self.max_gso_segments() == 1
     }
 
     fn blocked(&self, sent: usize) -> SendOutcome {
@@ -395,6 +396,15 @@ impl UdpSocket {
             }
         }
     }
+}
+
+/// What is sent segment by segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Segments {
+    /// A train where the kernel does not segment, or a single datagram.
+    OfTrain,
+    /// A train that was refused.
+    OfRefusedTrain,
 }
 
 /// Whether an error of a call may report the fate of an earlier datagram rather than trouble with the socket. Of a socket to which

@@ -62,12 +62,41 @@ async fn a_train_arrives_as_its_segments() {
 }
 
 #[tokio::test]
+async fn all_datagrams_of_a_train_tell_their_addresses_and_ecn() {
+    for (from, to, ip) in [
+        ("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1"),
+        ("[::1]:0", "[::]:0", "::1"),
+        ("127.0.0.1:0", "[::]:0", "127.0.0.1"),
+    ] {
+        let [Ok(a), Ok(b)] = [from, to].map(|addr| UdpSocket::bind(addr.parse().expect("a literal"))) else {
+            eprintln!("skipped: no {from} or {to} on this machine");
+            continue;
+        };
+        for ecn in 0..4 {
+            let contents = [7; 3_500];
+            let train = Transmit { segment_size: Some(1_000), ecn, ..transmit(reach(&b, ip), &contents) };
+            a.send(&train).await.expect("a running runtime");
+            let received = receive(&b, 4).await;
+            assert_eq!(received[3].payload.len(), 500);
+            for datagram in received {
+                assert_eq!(datagram.remote, a.local_addr().expect("bound"));
+                assert_eq!(
+                    (datagram.ecn, datagram.local_ip),
+                    (ecn, Some(ip.parse().expect("a literal"))),
+                    "{from} {to}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_train_survives_a_kernel_without_segmentation() {
     let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
     let contents = [7; 3_000];
     let train = Transmit { segment_size: Some(1_000), ..transmit(b.local_addr().expect("bound"), &contents) };
     a.io.writable().await.expect("a running runtime");
-    assert_eq!(a.send_segments(&train, 1_000), SendOutcome::Done);
+    assert_eq!(a.send_segments(&train, 1_000, Segments::OfTrain), SendOutcome::Done);
     assert_eq!(receive(&b, 3).await.len(), 3);
     assert_eq!(a.stats().send_calls, 3);
 }
@@ -102,6 +131,42 @@ async fn a_datagram_from_an_address_that_is_gone_costs_others_no_ecn() {
     a.send(&Transmit { ecn: 0b10, ..transmit(destination, b"next") }).await.expect("a running runtime");
     let next = receive(&b, 1).await.remove(0);
     assert_eq!((&next.payload[..], next.ecn), (&b"next"[..], 0b10));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_cannot_be_sent_costs_others_no_segmentation() {
+    // To port 0, and from addresses that are kept for documents (RFC 5737, RFC 3849).
+    let nowhere: [(&str, SocketAddr, Option<IpAddr>); 3] = [
+        ("0.0.0.0:0", ([127, 0, 0, 1], 0).into(), None),
+        ("0.0.0.0:0", ([127, 0, 0, 1], 9).into(), Some([192, 0, 2, 1].into())),
+        ("[::]:0", "[::1]:9".parse().expect("a literal"), Some("2001:db8::1".parse().expect("a literal"))),
+    ];
+    for ((local, destination, source), dscp) in
+        nowhere.into_iter().flat_map(|to| [(to, Dscp::default()), (to, Dscp::EF)])
+    {
+        let Ok(a) = UdpSocket::bind(local.parse().expect("a literal")) else { continue };
+        let (a, b) = (a.with_dscp(dscp).expect("Linux has them"), bind("127.0.0.1:0"));
+        let segments_max = a.max_gso_segments();
+        let contents = [7; 3_000];
+        for segment_size in [None, Some(1_000)] {
+            let lost = Transmit { source, segment_size, ..transmit(destination, &contents) };
+            a.send(&lost).await.expect("a running runtime");
+            assert_eq!(
+                (a.stats().send_calls, a.max_gso_segments()),
+                (0, segments_max),
+                "{destination} {source:?}"
+            );
+        }
+        assert!(a.stats().send_errors >= 2 && a.stats().gso_refused == 0, "{:?}", a.stats());
+        let train =
+            Transmit { segment_size: Some(1_000), ecn: 0b10, ..transmit(reach(&b, "127.0.0.1"), &contents) };
+        a.send(&train).await.expect("a running runtime");
+        let received = receive(&b, 3).await;
+        let seen: Vec<_> = received.iter().map(|datagram| (datagram.payload.len(), datagram.ecn)).collect();
+        assert_eq!(seen, [(1_000, 0b10); 3], "{local} {dscp:?}");
+        assert_eq!(a.stats().send_calls, if segments_max > 1 { 1 } else { 3 });
+    }
 }
 
 #[tokio::test]
