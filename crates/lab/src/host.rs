@@ -154,7 +154,7 @@ impl Host {
             if !session.connection.is_closed() {
                 if session.connection.migrate(now, None).is_err() {
                     // Whatever the connection says, the socket is another one.
-                    let _ = session.connection.follow_socket(now);
+                    let _ = session.connection.follow_socket(now, &|_| false);
                     refused += 1;
                 }
                 self.dirty.insert(number);

@@ -151,12 +151,24 @@ fn a_server_is_left_alone_where_the_handshake_was_when_that_path_is_gone() {
 fn all_paths_over_a_socket_that_was_replaced_move() {
     let mut pair = Pair::with_two_paths();
     let now = pair.now;
-    pair.client.conn().follow_socket(now).unwrap();
+    pair.client.conn().follow_socket(now, &|_| true).unwrap();
     pair.run_for(Duration::from_millis(200));
     for path in [PathId::ZERO, SECOND] {
         let moved =
             |event: &Event| matches!(event, Event::Path(PathEvent::Moved { path: of, .. }) if *of == path);
         assert!(pair.client.events.iter().any(moved), "{path:?}");
     }
+    assert!(pair.client.conn().paths().nth(1).is_some_and(|path| path.addrs.local_ip.is_some()));
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
+#[test]
+fn of_paths_that_are_the_same_over_another_socket_one_stays() {
+    let mut pair = Pair::with_two_paths();
+    let now = pair.now;
+    pair.client.conn().follow_socket(now, &|_| false).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
+    assert_eq!(paths, [(PathId::ZERO, None)]);
     pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
 }

@@ -243,6 +243,34 @@ fn who_connects_to_a_closed_endpoint_is_refused_at_once() {
 }
 
 #[test]
+fn who_waits_to_be_accepted_is_refused_before_an_endpoint_that_was_closed_is_idle() {
+    let identity = common::Identity::new();
+    let config = identity.server_config(TransportConfig::default(), common::ALPN);
+    let (tell, told) = std::sync::mpsc::channel();
+    // A program that ends as soon as its endpoint is idle.
+    let serving = std::thread::spawn(move || {
+        run(async {
+            let server = Endpoint::server(config, common::loopback()).expect("a server endpoint");
+            tell.send(server.local_addr().expect("a bound socket")).expect("the test waits");
+            while server.stats().waiting_incoming == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            server.close(VarInt::ZERO, b"");
+            server.wait_idle().await;
+        });
+    });
+    run(async {
+        let client = Endpoint::client(common::loopback()).expect("a client endpoint");
+        client.set_default_client_config(identity.client_config(TransportConfig::default(), common::ALPN));
+        let addr = told.recv().expect("the server begins");
+        let connecting = client.connect(addr, "localhost").expect("a valid address");
+        let error = within(Duration::from_secs(5), connecting).await.expect_err("nobody accepts");
+        assert!(is_refusal(&error), "{error}");
+    });
+    serving.join().expect("no panic");
+}
+
+#[test]
 fn who_connects_when_nobody_can_accept_any_more_is_refused() {
     run(async {
         let Pair { server, client, endpoints } = Pair::new().await;

@@ -2,11 +2,11 @@
 
 mod common;
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use common::{Pair, loopback, pattern, run};
-use fulmar::Connection;
+use common::{ALPN, Identity, Pair, loopback, pattern, run, within};
+use fulmar::{Connection, Endpoint, Local, TransportConfig};
 
 /// Long enough for whatever is under way to be acknowledged or given up.
 const SETTLED: Duration = Duration::from_millis(300);
@@ -70,6 +70,33 @@ fn a_connection_follows_its_endpoint_from_socket_to_socket_however_fast() {
             assert_eq!(pair.server.remote_address().port(), port);
         }
         assert!(pair.server.stats().migrations >= 4);
+    });
+}
+
+#[test]
+fn a_connection_that_may_not_move_leaves_an_address_that_its_new_socket_has_not() {
+    run(async {
+        let server = TransportConfig { migration: false, ..TransportConfig::default() };
+        let identity = Identity::new();
+        let server = Endpoint::server(identity.server_config(server, ALPN), loopback()).expect("a free port");
+        let client = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).expect("a free port");
+        let config = identity.client_config(TransportConfig::default(), ALPN);
+        let local = Local::Ip(Ipv4Addr::new(127, 0, 0, 2).into());
+        let addr = server.local_addr().expect("a bound socket");
+        let accept = async { server.accept().await.expect("open").await.expect("a client") };
+        let connect = client.connect_from(config, local, addr, "localhost").expect("a fine address");
+        let (connection, accepted) = tokio::join!(connect, accept);
+        let connection = connection.expect("a server");
+        tokio::spawn(echo(accepted));
+        connection.confirmed().await.expect("an open connection");
+        client.rebind(UdpSocket::bind(loopback()).expect("a free port")).expect("a socket that can be used");
+        let echoed = async {
+            let (mut send, mut recv) = connection.open_bi().await.expect("an open connection");
+            send.write_all(b"here").await.expect("an open stream");
+            send.finish().expect("an open stream");
+            recv.read_to_end(10).await.expect("all of it")
+        };
+        assert_eq!(within(Duration::from_secs(3), echoed).await, b"here");
     });
 }
 

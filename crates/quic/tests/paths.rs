@@ -268,6 +268,37 @@ fn a_manager_opens_a_path_over_each_pair() {
 }
 
 #[test]
+fn paths_keep_their_addresses_from_socket_to_socket() {
+    run(async {
+        let ends = Ends::new(Ipv4Addr::UNSPECIFIED);
+        let locals = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::new(127, 0, 0, 3)].map(IpAddr::from);
+        let pairs = locals.map(|ip| (Local::Ip(ip), ends.addr));
+        let config = ends.identity.client_config(multipath(), ALPN);
+        let accept = async { ends.server.accept().await.unwrap().await.unwrap() };
+        let connect = ends.client.connect_over(config, &pairs, "localhost");
+        let (client, server) = tokio::join!(connect, accept);
+        let client = client.unwrap();
+        let addresses = || {
+            let infos = client.paths().into_iter().filter_map(|path| path.info());
+            let mut ips: Vec<_> =
+                infos.filter(|info| info.validated).map(|info| info.addrs.local_ip).collect();
+            ips.sort();
+            ips
+        };
+        for _ in 0..4 {
+            within(Duration::from_secs(5), async {
+                while addresses() != locals.map(Some) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            })
+            .await;
+            transfer(&server, &client, 1_000_000).await;
+            ends.client.rebind(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap()).unwrap();
+        }
+    });
+}
+
+#[test]
 fn the_handshake_takes_the_pair_that_answers() {
     run(async {
         let ends = Ends::new(FIRST);

@@ -52,8 +52,7 @@ pub(crate) fn send(
         None => {}
     }
     let (address, buffers) = (SockAddr::from(destination), [IoSlice::new(contents)]);
-    let message =
-        MsgHdr::new().with_addr(&address).with_buffers(&buffers).with_control(control.bytes());
+    let message = MsgHdr::new().with_addr(&address).with_buffers(&buffers).with_control(control.bytes());
     loop {
         match socket.sendmsg(&message, 0) {
             Ok(_) => return Ok(()),

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use fulmar_base::Instant;
-use fulmar_wire::PathId;
+use fulmar_wire::{PathId, TransportErrorCode};
 use thiserror::Error;
 
 use super::Connection;
@@ -50,29 +50,49 @@ impl Connection {
         Ok(())
     }
 
-    /// The first socket of this end was replaced by another one: all paths over it move there as [`Connection::migrate`] does. Where
-    /// no connection ID is left for that, a path goes on under the one in use, as a client does that a NAT has moved: it would be
-    /// lost otherwise.
+    /// The first socket of this end was replaced by another one: all paths over it move there as [`Connection::migrate`] does, each
+    /// to the address that it had been asked for, if the new socket `has` that, or else to whatever the socket has; of two that
+    /// would be the same then, the later one is abandoned. Where no connection ID is left for that, a path goes on under the one in use,
+    /// as a client does that a NAT has moved: it would be lost otherwise.
     ///
     /// # Errors
-    /// See [`MigrateError`], of the first path that cannot move.
-    pub fn follow_socket(&mut self, now: Instant) -> Result<(), MigrateError> {
+    /// See [`MigrateError`], of the first path that cannot move. A client that may not move sends from the new socket all the same.
+    pub fn follow_socket(&mut self, now: Instant, has: &dyn Fn(IpAddr) -> bool) -> Result<(), MigrateError> {
         let mut last = None;
         let mut result = Ok(());
         while let Some(id) = self.paths.next_id(last) {
             last = Some(id);
             if self.paths.get(id).is_some_and(|path| path.tuple.addrs.socket == SocketId::default()) {
-                result = result.and(self.follow_socket_over(now, id));
+                result = result.and(self.follow_socket_over(now, id, has));
             }
         }
         result
     }
 
-    fn follow_socket_over(&mut self, now: Instant, id: PathId) -> Result<(), MigrateError> {
-        let index = match self.own_tuple(now, id, None) {
+    fn follow_socket_over(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        has: &dyn Fn(IpAddr) -> bool,
+    ) -> Result<(), MigrateError> {
+        let before = self.paths.get(id).ok_or(MigrateError::Closed)?.tuple.addrs;
+        let local_ip = before.local_ip.filter(|ip| has(*ip));
+        let addrs = FourTuple { local_ip, ..before };
+        let is_taken = self.paths.iter().any(|path| path.id < id && path.tuple.addrs == addrs);
+        if addrs != before && is_taken && self.side.is_client() {
+            let gone = TransportErrorCode::PATH_UNSTABLE_OR_POOR;
+            return self.abandon_path(now, id, gone).map_err(|_| MigrateError::Closed);
+        }
+        let index = match self.own_tuple(now, id, local_ip) {
+            Err(error @ (MigrateError::Disabled | MigrateError::NotConfirmed)) => {
+                // From an address that is gone nothing could be sent any more.
+                if let Some(path) = self.paths.get_mut(id) {
+                    path.tuple.addrs = addrs;
+                }
+                return Err(error);
+            }
             Err(MigrateError::NoConnectionId) => {
                 let path = self.paths.get(id).ok_or(MigrateError::Closed)?;
-                let addrs = FourTuple { local_ip: None, ..path.tuple.addrs };
                 let remote_cid = path.remote_cids.active_sequence();
                 let index = self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid);
                 index.ok_or(MigrateError::NoConnectionId)?

@@ -8,7 +8,7 @@ mod paths;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -224,7 +224,7 @@ impl Endpoint {
     pub async fn wait_idle(&self) {
         loop {
             let notified = self.shared.common.idle.notified();
-            if self.shared.workers().iter().all(|worker| lock(&worker.core).is_idle()) {
+            if self.shared.workers().iter().all(|worker| worker.is_idle()) {
                 return;
             }
             notified.await;
@@ -257,7 +257,8 @@ impl Endpoint {
     }
 
     /// Goes over to another socket, for instance because the network has changed: connections that this endpoint has
-    /// dialled move there, under fresh connection IDs, and tell their servers at once (RFC 9000 §9).
+    /// dialled move there, under fresh connection IDs, and tell their servers at once (RFC 9000 §9). Paths from an address
+    /// ([`Local::Ip`]) stay at that, if the new socket can send from there; those that cannot go over to whatever address the socket has.
     ///
     /// Datagrams that are still on their way to the old socket are received for three probe timeouts of the connections, at
     /// most for three seconds. Nothing is sent from there any more.
@@ -287,15 +288,23 @@ impl Endpoint {
             sockets.map(|(socket, worker)| builder::register(socket, &worker.runtime)?.with_dscp(dscp));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         for (worker, socket) in workers.iter().zip(sockets) {
+            let bound = socket.local_addr().map(|addr| addr.ip());
+            let has = |ip| bound.as_ref().is_ok_and(|bound| is_address_of(*bound, ip));
             worker.replace_socket(socket);
             let connections = lock(&worker.core).connections();
             for connection in connections {
-                connection.on_rebound();
+                connection.on_rebound(&has);
             }
         }
         self.steer();
         Ok(())
     }
+}
+
+/// Whether a socket that is bound to `bound` can send from `ip`: to all addresses, from each that this machine has.
+fn is_address_of(bound: IpAddr, ip: IpAddr) -> bool {
+    let is_any = bound.is_unspecified() && (bound.is_ipv6() || ip.is_ipv4());
+    bound == ip || (is_any && std::net::UdpSocket::bind((ip, 0)).is_ok())
 }
 
 impl Clone for Endpoint {

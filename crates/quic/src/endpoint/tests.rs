@@ -14,7 +14,7 @@ use crate::tls;
 const ALPN: &[u8] = b"fulmar-test";
 const DEADLINE: Duration = Duration::from_secs(20);
 
-const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const WORKERS: usize = 2;
 
 fn sockets() -> Vec<std::net::UdpSocket> {

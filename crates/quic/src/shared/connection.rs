@@ -1,5 +1,6 @@
 //! A connection as its handles and the worker share it.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::Waker;
@@ -252,14 +253,14 @@ impl Inner {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// The endpoint has another socket.
-    pub(crate) fn on_rebound(self: &Arc<Self>) {
+    /// The endpoint has another socket, which `has` these addresses.
+    pub(crate) fn on_rebound(self: &Arc<Self>, has: &dyn Fn(IpAddr) -> bool) {
         let mut state = self.lock();
         if state.error.is_some() {
             return;
         }
         let now = state.advance(clock::now());
-        if state.proto.follow_socket(now).is_err() {
+        if state.proto.follow_socket(now, has).is_err() {
             // Then it looks like a NAT's doing, and the peer should see it soon.
             state.proto.ping();
         }

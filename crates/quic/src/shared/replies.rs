@@ -10,7 +10,13 @@ const REPLIES_MAX: usize = 1_024;
 
 /// The answers that wait, in the order in which they were given.
 #[derive(Default)]
-pub(crate) struct Replies(VecDeque<Reply>);
+pub(crate) struct Replies {
+    waiting: VecDeque<Reply>,
+    /// The worker has taken some, and not sent all of them yet.
+    are_being_sent: bool,
+    /// There is no worker any more.
+    is_closed: bool,
+}
 
 /// An answer, which fits a datagram.
 pub(crate) struct Reply {
@@ -21,14 +27,30 @@ pub(crate) struct Reply {
 impl Replies {
     /// Adds an answer whose bytes are `contents`.
     pub(crate) fn push(&mut self, transmit: Transmit, contents: &[u8]) {
-        if self.0.len() < REPLIES_MAX {
-            self.0.push_back(Reply { transmit, contents: contents[..transmit.len].into() });
+        if self.waiting.len() < REPLIES_MAX && !self.is_closed {
+            self.waiting.push_back(Reply { transmit, contents: contents[..transmit.len].into() });
         }
     }
 
-    /// Takes all of them.
+    /// Takes all of them, to be sent.
     pub(crate) fn take(&mut self) -> VecDeque<Reply> {
-        mem::take(&mut self.0)
+        self.are_being_sent = !self.waiting.is_empty();
+        mem::take(&mut self.waiting)
+    }
+
+    /// What was taken was sent.
+    pub(crate) fn on_sent(&mut self) {
+        self.are_being_sent = false;
+    }
+
+    /// Whether all were sent.
+    pub(crate) fn are_sent(&self) -> bool {
+        self.waiting.is_empty() && !self.are_being_sent
+    }
+
+    /// Nobody sends any more.
+    pub(crate) fn close(&mut self) {
+        *self = Self { is_closed: true, ..Self::default() };
     }
 }
 
@@ -51,6 +73,11 @@ mod tests {
         for (number, reply) in (0_u32..).zip(&taken) {
             assert_eq!(reply.contents[..], number.to_be_bytes());
         }
-        assert!(replies.take().is_empty());
+        assert!(!replies.are_sent());
+        replies.on_sent();
+        assert!(replies.are_sent() && replies.take().is_empty());
+        replies.close();
+        replies.push(transmit, &[0; 4]);
+        assert!(replies.are_sent());
     }
 }

@@ -196,9 +196,14 @@ impl WorkerShared {
         self.reply(transmit, &reply);
     }
 
+    /// Whether this worker has no connections, and has told all peers what there is to tell.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.core).is_idle() && lock(&self.replies).are_sent()
+    }
+
     /// Wakes who waits for the end of all connections, if this worker has none.
     pub(crate) fn notify_if_idle(&self, core: &Core) {
-        if core.is_idle() {
+        if core.is_idle() && lock(&self.replies).are_sent() {
             self.common.idle.notify_waiters();
         }
     }
@@ -211,7 +216,8 @@ impl WorkerShared {
 
     /// Whether nobody uses the endpoint any more, and no connection needs this worker.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.common.is_abandoned() && lock(&self.core).is_idle()
+        // Attempts that wait are about to be refused.
+        self.common.is_abandoned() && self.is_idle() && lock(&self.core).waiting_count() == 0
     }
 }
 

@@ -280,6 +280,7 @@ impl Drop for Worker {
         }
         // Nobody looks any more at what was queued, or is by a handle on another thread that has not seen the end yet.
         self.shared.ready.close();
+        lock(&self.shared.replies).close();
         self.wakers.drain(..).for_each(Waker::wake);
         self.shared.common.incoming.notify_waiters();
         self.shared.common.idle.notify_waiters();

@@ -93,9 +93,14 @@ impl Worker {
     /// Sends the answers that handles have given to attempts. If the socket is full they are lost: the peers will ask again.
     pub(super) fn send_replies(&mut self) {
         let replies = lock(&self.shared.replies).take();
+        if replies.is_empty() {
+            return;
+        }
         for reply in replies {
             self.send_reply(&reply.transmit, &reply.contents);
         }
+        lock(&self.shared.replies).on_sent();
+        self.shared.notify_if_idle(&lock(&self.shared.core));
     }
 
     pub(super) fn send_reply(&self, transmit: &Transmit, contents: &[u8]) {
