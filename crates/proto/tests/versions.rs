@@ -129,6 +129,28 @@ fn a_client_that_tries_again_is_as_patient_as_at_first() {
     assert_eq!(took.as_millis(), 1_000 + 10 + 250 + 10);
 }
 
+#[test]
+fn the_rest_of_a_flight_may_overtake_what_tells_its_version() {
+    let connect = |versions: &[Version], delay: u64| {
+        let server_tls = server_tls_with(large_chain(3_000));
+        let mut pair = Setup { server_tls, ..setup(versions, V1, &[V1, V2]) }.dial();
+        pair.server.wire = Box::new(move |mut flying| {
+            let packet = read_packet(&flying.payload, 8).unwrap();
+            if matches!(packet.kind, ProtectedKind::Initial { .. }) {
+                flying.at += Duration::from_millis(delay);
+            }
+            vec![flying]
+        });
+        pair.run_for(Duration::from_millis(100));
+        let took = pair.client.conn().stats().handshake_duration.expect("it is complete");
+        speak(&mut pair, versions[0]);
+        (took.as_millis(), pair.server.conn().stats().bytes_lost)
+    };
+    assert_eq!(connect(&[V2, V1], 0), (10, 0));
+    assert_eq!(connect(&[V2, V1], 1), connect(&[V1], 1), "one version or another");
+    assert_eq!(connect(&[V2, V1], 1), (11, 0));
+}
+
 /// A client that likes version 2 and is told by somebody that its server speaks version 1 alone.
 fn led_astray(mut pair: Pair) -> Pair {
     pair.run_for(Duration::from_millis(1));

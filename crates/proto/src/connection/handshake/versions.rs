@@ -69,7 +69,7 @@ impl Versions {
         self.first_flight = None;
     }
 
-    /// Whether an Initial packet may be of this version.
+    /// Whether a packet may be of this version that comes before it is known which one is spoken.
     pub(in crate::connection) fn accepts(&self, version: Version) -> bool {
         version == self.current || self.client.as_ref().is_some_and(|client| client.accepts(version))
     }
