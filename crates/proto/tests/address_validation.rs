@@ -2,14 +2,17 @@
 
 mod pair;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_proto::{
     AddressValidation, CidGenerator, ConnectionError, Datagram, DropReason, Ecn, EmptyCids, Endpoint,
-    EndpointConfig, FourTuple, Instant, QuicLb, QuicLbConfig, RandomCids, ResetKey, RetryPolicy, Route,
-    ServerConfig, SessionStore, Side, TokenKeys, TransmitBatch, TransportErrorCode, WorkerCids,
+    EndpointConfig, FourTuple, INITIAL_RTT, Instant, QuicLb, QuicLbConfig, RandomCids, ResetKey, RetryPolicy,
+    Route, ServerConfig, SessionStore, Side, TokenKeys, TransmitBatch, TransportErrorCode, WorkerCids,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{Answer, CLIENT, DELAY, Pair, SERVER, Setup};
@@ -102,6 +105,34 @@ fn a_retry_that_is_lost_is_sent_again() {
     });
     assert!(pair.run_while_waiting(Duration::from_secs(5), |pair| pair.client.is_connected()));
     assert!(pair.server.replies >= 1);
+}
+
+/// How long a client waits that has followed a Retry and hears nothing, if what it has sent before that time was lost.
+fn patience_after_a_retry(lost_until: Duration) -> Duration {
+    let mut pair = Setup { validation: always(), ..Setup::default() }.dial();
+    let begun = pair.now;
+    let followed = Rc::new(RefCell::new(Vec::new()));
+    let seen = followed.clone();
+    pair.client.wire = Box::new(move |flying| {
+        let packet = read_packet(&flying.payload, 8).unwrap();
+        if matches!(packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty()) {
+            seen.borrow_mut().push(flying.at);
+            return Vec::new();
+        }
+        if flying.at < begun + lost_until { Vec::new() } else { vec![flying] }
+    });
+    let times = || -> BTreeSet<Instant> { followed.borrow().iter().copied().collect() };
+    assert!(pair.run_while_waiting(Duration::from_secs(10), |_| times().len() == 2));
+    *times().last().unwrap() - *times().first().unwrap()
+}
+
+#[test]
+fn after_a_retry_the_timers_start_anew() {
+    // RFC 9002 §6.3. Two timeouts have passed, so that nothing is known of the round trip but what is assumed.
+    let plain = INITIAL_RTT + 3 * INITIAL_RTT / 2;
+    assert_eq!(patience_after_a_retry(3 * plain), plain);
+    // Of one datagram and its answer something is.
+    assert_eq!(patience_after_a_retry(Duration::ZERO), Duration::from_micros(62_500), "25 ms at least");
 }
 
 /// Lets the client change its port when it has heard of the server, as a NAT that forgets does.

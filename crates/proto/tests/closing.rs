@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar_proto::{
     ClientConfig, ConnectError, ConnectionError, Datagram, Dir, Ecn, EmptyCids, FourTuple, Instant,
-    Recognized, Side, VarInt,
+    Recognized, Side, TimerReason, TransportConfig, VarInt,
 };
 use pair::{CLIENT, Pair, SERVER, Setup};
 
@@ -185,4 +185,28 @@ fn a_client_without_connection_ids_can_come_again_when_its_server_has_closed() {
     pair.run_for(Duration::from_millis(1));
     assert_eq!(pair.client.endpoint.open_connections(), 0);
     assert!(connect(&mut pair).is_ok());
+}
+
+#[test]
+fn a_peer_that_may_acknowledge_late_does_not_decide_how_long_it_is_remembered() {
+    let late = || TransportConfig { ack_frequency: false, ..TransportConfig::default() };
+    let client = || TransportConfig { max_ack_delay: Duration::from_millis(16_383), ..late() };
+    let patient = || TransportConfig { handshake_timeout: Duration::from_secs(100), ..late() };
+    for closes in [Side::Client, Side::Server] {
+        let remembered_for = |server: TransportConfig| {
+            let mut pair = Setup { client: client(), server, ..Setup::default() }.connect();
+            let now = pair.now;
+            pair.end(closes).conn().close(now, VarInt::ZERO, Bytes::new());
+            pair.run_for(Duration::from_millis(50));
+            let (until, reason) = pair.server.conn().poll_timeout().expect("it is remembered");
+            assert_eq!(reason, TimerReason::Drained);
+            until - now
+        };
+        assert!(
+            remembered_for(late()) < Duration::from_millis(30_050),
+            "as long as it waits for a silent peer"
+        );
+        // RFC 9000 §10.2: three probe timeouts, where this end has that patience.
+        assert!(remembered_for(patient()) > Duration::from_millis(3 * 16_383));
+    }
 }

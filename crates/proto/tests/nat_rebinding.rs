@@ -73,3 +73,40 @@ fn data_with_pauses_goes_on_behind_a_nat_though_the_client_sends_nothing() {
     }
     assert_eq!(read, 100_000, "the client asks within a few pauses, and the rest follows");
 }
+
+/// A client behind a NAT that gives it another port in the middle of a response, and to which nothing comes through for a while then.
+/// Returns how long after that it has the response.
+fn response_after_an_outage(outage: Duration) -> Duration {
+    let mut pair = Pair::connected();
+    let id = pair.client.conn().streams().open(fulmar_proto::Dir::Bi).unwrap();
+    pair.client.conn().streams().send(id).write(b"a request").unwrap();
+    pair.client.conn().streams().send(id).finish().unwrap();
+    pair.run_for(50 * MS);
+    pair.server.conn().streams().accept(fulmar_proto::Dir::Bi).unwrap();
+    pair.server.conn().streams().send(id).write(&[7; 1_000]).unwrap();
+    pair.run_for(6 * MS);
+    // The acknowledgement is the first that comes from the new port.
+    pair.client.addr = NEW.parse().unwrap();
+    let end = pair.now + outage;
+    pair.server.wire = Box::new(move |flying| if flying.at >= end { vec![flying] } else { Vec::new() });
+    pair.run_for(100 * MS);
+    pair.server.conn().streams().send(id).write(&[7; 50_000]).unwrap();
+    let mut read = 0;
+    let done = pair.run_while_waiting(Duration::from_secs(100), |pair| {
+        while let Ok(Some(chunk)) = pair.client.conn().streams().recv(id).read(usize::MAX, true) {
+            read += chunk.bytes.len();
+        }
+        read == 51_000
+    });
+    assert!(done, "{outage:?}: {read} bytes; {:?}, {:?}", pair.lost(Side::Client), pair.lost(Side::Server));
+    pair.now.saturating_since(end)
+}
+
+#[test]
+fn a_response_goes_on_after_an_outage_as_long_as_the_connection_lives() {
+    for tenths in 0..=250 {
+        let time = response_after_an_outage(tenths * 100 * MS);
+        // Probes are a sixteenth of the idle timeout apart, and the first that comes through may be the server's or the client's.
+        assert!(time < Duration::from_secs(4), "{tenths}: {time:?}");
+    }
+}

@@ -111,6 +111,46 @@ fn a_client_tries_again_with_a_version_that_the_server_knows() {
     speak(&mut pair, V2);
 }
 
+#[test]
+fn a_client_that_tries_again_is_as_patient_as_at_first() {
+    let mut pair = setup(&[V2, V1], V2, &[V1]).dial();
+    let (begun, mut second) = (pair.now, None);
+    // Two timeouts of the first attempt pass, and what leaves first in the second one is lost.
+    pair.client.wire = Box::new(move |flying| {
+        let arrives = match read_packet(&flying.payload, 8).unwrap().version {
+            Some(V2) => flying.at > begun + Duration::from_millis(600),
+            _ => *second.get_or_insert(flying.at) < flying.at,
+        };
+        if arrives { vec![flying] } else { Vec::new() }
+    });
+    assert!(pair.run_while_waiting(Duration::from_secs(5), |pair| pair.client.is_connected()));
+    let took = pair.client.conn().stats().handshake_duration.unwrap();
+    // The third timeout after a second, the round trip of its answer, a plain timeout, and a round trip.
+    assert_eq!(took.as_millis(), 1_000 + 10 + 250 + 10);
+}
+
+#[test]
+fn the_rest_of_a_flight_may_overtake_what_tells_its_version() {
+    let connect = |versions: &[Version], delay: u64| {
+        let server_tls = server_tls_with(large_chain(3_000));
+        let mut pair = Setup { server_tls, ..setup(versions, V1, &[V1, V2]) }.dial();
+        pair.server.wire = Box::new(move |mut flying| {
+            let packet = read_packet(&flying.payload, 8).unwrap();
+            if matches!(packet.kind, ProtectedKind::Initial { .. }) {
+                flying.at += Duration::from_millis(delay);
+            }
+            vec![flying]
+        });
+        pair.run_for(Duration::from_millis(100));
+        let took = pair.client.conn().stats().handshake_duration.expect("it is complete");
+        speak(&mut pair, versions[0]);
+        (took.as_millis(), pair.server.conn().stats().bytes_lost)
+    };
+    assert_eq!(connect(&[V2, V1], 0), (10, 0));
+    assert_eq!(connect(&[V2, V1], 1), connect(&[V1], 1), "one version or another");
+    assert_eq!(connect(&[V2, V1], 1), (11, 0));
+}
+
 /// A client that likes version 2 and is told by somebody that its server speaks version 1 alone.
 fn led_astray(mut pair: Pair) -> Pair {
     pair.run_for(Duration::from_millis(1));

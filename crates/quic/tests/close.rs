@@ -434,3 +434,30 @@ fn the_time_of_the_newest_datagrams_is_known() {
         assert!(before < asked && asked < received && received <= tokio::time::Instant::now().into_std());
     });
 }
+
+#[test]
+fn a_client_that_may_acknowledge_late_keeps_no_endpoint_from_being_idle() {
+    run(async {
+        let ordinary = || TransportConfig { ack_frequency: false, ..TransportConfig::default() };
+        let late = || TransportConfig { max_ack_delay: Duration::from_millis(16_383), ..ordinary() };
+        let identity = common::Identity::new();
+        let server = Endpoint::server(identity.server_config(ordinary(), common::ALPN), common::loopback())
+            .expect("a server endpoint");
+        let client = Endpoint::client(common::loopback()).expect("a client endpoint");
+        let addr = server.local_addr().expect("a bound socket");
+        client.set_default_client_config(identity.client_config(late(), common::ALPN));
+        let mut pair = Endpoints { server, client, addr }.connect().await;
+        pair.client.close(VarInt::ZERO, b"");
+        let reason = pair.server.closed().await;
+        assert!(matches!(reason, ConnectionError::ApplicationClosed { .. }), "{reason}");
+
+        // What the server remembers of that one is no matter of the next.
+        let Pair { endpoints, .. } = pair;
+        endpoints.client.set_default_client_config(identity.client_config(ordinary(), common::ALPN));
+        pair = endpoints.connect().await;
+        pair.server.close(VarInt::ZERO, b"");
+        pair.client.closed().await;
+        let Pair { endpoints: Endpoints { server, .. }, .. } = pair;
+        within(Duration::from_secs(5), server.wait_idle()).await;
+    });
+}

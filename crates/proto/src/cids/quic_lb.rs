@@ -25,7 +25,8 @@ pub struct QuicLbConfig {
     pub config_id: u8,
     /// Bytes of a server ID, at least 1.
     pub server_id_len: usize,
-    /// Bytes of a nonce, at least 4; with the server ID at most 19.
+    /// Bytes of a nonce, at least 4; with the server ID at most 19. With 4 or 5 it is for servers with few connections at a
+    /// time, as such [`RandomCids`](crate::RandomCids::new) are.
     pub nonce_len: usize,
     /// The shared key. Without one everybody sees which server a connection is with.
     pub key: Option<[u8; 16]>,

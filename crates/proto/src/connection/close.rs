@@ -8,6 +8,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, PathId, TransportErrorCode, VarInt};
 
 use super::Connection;
+use super::close_answers::CloseAnswers;
 use super::lifecycle::State;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEventInner};
@@ -34,9 +35,7 @@ pub(super) struct Close {
     code: CloseCode,
     reason: Bytes,
     pending: bool,
-    /// Datagrams that came since the frame was last sent, and how many must come before it is sent again.
-    received: u32,
-    threshold: u32,
+    answers: CloseAnswers,
     /// Over which path the last of them came.
     asked_over: Option<PathId>,
     /// Whether what came since then is answered when the connection is forgotten.
@@ -52,8 +51,7 @@ impl Close {
             code,
             reason: reason.slice(..len),
             pending: true,
-            received: 0,
-            threshold: 1,
+            answers: CloseAnswers::new(),
             asked_over: None,
             answers_last,
             sent: None,
@@ -62,7 +60,7 @@ impl Close {
 
     /// The connection is about to be forgotten; returns whether the frame is to be sent a last time.
     pub(super) fn on_end(&mut self) -> bool {
-        let is_due = std::mem::take(&mut self.answers_last) && self.received > 0;
+        let is_due = std::mem::take(&mut self.answers_last) && self.answers.is_owed();
         self.pending |= is_due;
         is_due
     }
@@ -72,15 +70,15 @@ impl Close {
         self.pending
     }
 
-    /// A datagram came although the connection is closed. The answers get rarer, each time twice as many
-    /// datagrams are needed (RFC 9000 §10.2.1), so that two ends never keep each other busy.
+    /// A datagram came although the connection is closed.
     pub(super) fn on_datagram(&mut self, path: Option<PathId>) {
         self.asked_over = path;
-        self.received += 1;
-        if self.received >= self.threshold {
-            self.received = 0;
-            self.threshold = self.threshold.saturating_mul(2);
-            self.pending = true;
+        match self.answers.is_due() {
+            true => {
+                self.answers.on_answered();
+                self.pending = true;
+            }
+            false => self.answers.on_ignored(),
         }
     }
 
@@ -158,16 +156,23 @@ impl Connection {
             path.tuple.congestion.bytes_in_flight() > FLIGHT_PACKETS * u64::from(path.tuple.mtu())
         });
         let least = if bulk { CLOSING_MIN } else { Duration::ZERO };
-        let end = now + (self.probe_timeout_max() * DRAINING_PTOS).max(least);
+        let end = now + self.remembered_for().max(least);
         self.lifecycle.move_to_closing(end, Close::new(code, reason, bulk));
         self.stop_components(now);
+    }
+
+    /// How long the connection is remembered once it is over. The peer has a say in the probe timeout, by the delays of its
+    /// acknowledgements that it announces and that it makes; it may cost this end no more time than a peer that says nothing.
+    fn remembered_for(&self) -> Duration {
+        let patience = self.config.max_idle_timeout.unwrap_or_default().max(self.config.handshake_timeout);
+        (self.probe_timeout_max() * DRAINING_PTOS).min(patience)
     }
 
     /// The peer has closed, or has forgotten the connection.
     pub(super) fn drain(&mut self, now: Instant, reason: ConnectionError) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
-        self.lifecycle.move_to_draining(now + self.probe_timeout_max() * DRAINING_PTOS);
+        self.lifecycle.move_to_draining(now + self.remembered_for());
         self.stop_components(now);
         if was_open {
             self.telemetry.record_lost(now, &reason);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mod` | struct [`Connection`] and its public methods |
 //! | `setup`, `parameters` | what it is made from, construction; the transport parameters of both ends |
-//! | `lifecycle`, `close` | handshaking, established, closing, draining, drained; CONNECTION_CLOSE |
+//! | `lifecycle`, `close`, `close_answers` | handshaking, established, closing, draining, drained; CONNECTION_CLOSE |
 //! | `handshake` | TLS, keys, Initial and Handshake spaces, version, early data |
 //! | `progress`, `retry` | what follows when the handshake moves on; a Retry |
 //! | `receive`, `opening` | a datagram in; its packets opened, or kept for later |
@@ -36,6 +36,7 @@ mod ack_elsewhere;
 mod active_migration;
 mod address_tokens;
 mod close;
+mod close_answers;
 mod coupling;
 mod datagram_builder;
 mod delivery;
@@ -83,6 +84,7 @@ use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 use rustls::pki_types::CertificateDer;
 
 pub use self::active_migration::MigrateError;
+pub(crate) use self::close_answers::CloseAnswers;
 pub use self::handshake::EarlyData;
 pub use self::multipath::{OpenPathError, PathError, PathInfo};
 pub(crate) use self::setup::{Admission, ConnectionSetup};

@@ -36,9 +36,24 @@ impl Connection {
         handshake.tls.on_retry(packet.src, &bytes[token], &mut handshake.keys);
         self.handshake.versions.keep();
         self.paths.primary_mut().remote_cids.replace_handshake_cid(packet.src);
-        // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
-        self.recovery(now).forget_sent(SpaceId::Initial);
+        self.forget_first_flight(now);
         self.repeat_early_data(now);
         Ok(())
+    }
+
+    /// The server wants another first flight. What was sent is void, the numbers go on (RFC 9000 §17.2.5.3), and the timers start
+    /// anew (RFC 9002 §6.3).
+    pub(super) fn forget_first_flight(&mut self, now: Instant) {
+        let numbers = self.handshake.spaces.get(SpaceId::Initial);
+        let left = numbers.and_then(|numbers| numbers.last_ack_eliciting_sent());
+        let path = self.paths.primary_mut();
+        // What was repeated leaves open which datagram the server has answered.
+        if path.pto.backoff.count() == 0
+            && let Some(left) = left
+        {
+            path.tuple.rtt.assume(now.saturating_since(left));
+        }
+        path.pto.restart(now);
+        self.recovery(now).forget_sent(SpaceId::Initial);
     }
 }

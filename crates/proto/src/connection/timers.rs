@@ -147,7 +147,7 @@ impl Connection {
         if self.liveness.watchdog.on_timeout(now) && self.open_streams() > 0 {
             // What is in flight may have been answered where this end cannot be reached any more: then its probe has to be
             // the question.
-            self.liveness.watchdog.ask();
+            self.liveness.watchdog.ask(now);
             if !asked {
                 self.ping_all();
             }

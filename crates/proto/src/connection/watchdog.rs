@@ -33,6 +33,7 @@ const PAUSE_DECAY: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
     packets: u32,
+    /// When the last one came; while a question waits for the next one, when it was asked.
     last: Option<Instant>,
     /// When data of a stream came, and the longest pause between some and more.
     last_data: Option<Instant>,
@@ -40,16 +41,23 @@ pub(super) struct Watchdog {
     alarm: Timer,
     /// Whether a question is to be sent.
     asks: bool,
+    /// Whether nothing has come since one was asked.
+    waits: bool,
 }
 
 impl Watchdog {
     /// A packet arrived. If it is one of a steady flow, the next one is missed after a round trip: a question too
     /// many costs little, as there is one for each interruption, and the flow stands still until it is asked.
     pub(super) fn on_received(&mut self, now: Instant, rtt: Duration) {
-        let follows = self.last.is_some_and(|last| now.saturating_since(last) <= rtt);
+        let silence = self.last.replace(now).map(|last| now.saturating_since(last));
+        let is_answer = std::mem::take(&mut self.waits);
+        let follows = !is_answer && silence.is_some_and(|silence| silence <= rtt);
         self.packets = if follows { self.packets.saturating_add(1) } else { 1 };
-        self.last = Some(now);
         self.asks = false;
+        if is_answer {
+            // While nothing came through, nobody has paused.
+            self.last_data = self.last_data.map(|last| last + silence.unwrap_or_default());
+        }
         if self.packets >= STEADY_PACKETS {
             self.alarm.set(now + rtt);
         }
@@ -77,8 +85,9 @@ impl Watchdog {
     }
 
     /// The next probe is the question, unless a packet arrives before it.
-    pub(super) fn ask(&mut self) {
-        self.asks = true;
+    pub(super) fn ask(&mut self, now: Instant) {
+        (self.asks, self.waits) = (true, true);
+        self.last = Some(now);
     }
 
     /// How many bytes the datagram of a probe that leaves now has at least. It is told once.
@@ -135,13 +144,27 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_is_no_pause_of_the_data() {
+        let (rtt, at) = (Duration::from_millis(10), Instant::from_millis);
+        let mut watchdog = Watchdog::default();
+        watchdog.on_received(at(1_000), rtt);
+        watchdog.on_data(at(1_000), rtt);
+        assert!(watchdog.on_timeout(at(1_250)));
+        watchdog.ask(at(1_250));
+        watchdog.on_received(at(21_250), rtt);
+        watchdog.on_received(at(21_260), rtt);
+        watchdog.on_data(at(21_260), rtt);
+        assert_eq!(watchdog.deadline(), Some(at(21_260 + 4 * 260)));
+    }
+
+    #[test]
     fn one_probe_is_the_question_unless_a_packet_arrives_before_it() {
         let (rtt, now) = (Duration::from_millis(10), Instant::from_millis(1));
         let mut watchdog = Watchdog::default();
         assert_eq!(watchdog.take_question(), 0);
-        watchdog.ask();
+        watchdog.ask(now);
         assert_eq!((watchdog.take_question(), watchdog.take_question()), (400, 0));
-        watchdog.ask();
+        watchdog.ask(now);
         watchdog.on_received(now, rtt);
         assert_eq!(watchdog.take_question(), 0);
     }

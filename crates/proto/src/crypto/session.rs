@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// A client has nothing to say after the handshake: no certificate is asked for, and RFC 9001 §6 has no KeyUpdate.
-    fn refuse_message(&mut self) -> TransportError {
+    pub(crate) fn refuse_message(&mut self) -> TransportError {
         const REASON: &str = "a message of TLS after the handshake";
         self.error = Some(Box::new(TlsError::Other(REASON.to_owned())));
         let alert = u8::from(rustls::AlertDescription::UnexpectedMessage);

@@ -113,7 +113,7 @@ impl Endpoint {
         };
         let (config, issuer) = (config.unwrap_or_else(|| server.config.clone()), server.issuer.clone());
         let Incoming { first, proof, .. } = incoming;
-        let local_cid = self.config.cid_generator.generate(&mut self.rng);
+        let local_cid = self.unused_cid();
         if local_cid.is_empty() && self.connections.is_in_use(&first.addrs.remote) {
             self.waiting.leave(&incoming);
             return Err(AcceptError::AddressInUse);
@@ -221,7 +221,7 @@ impl Endpoint {
         if (v4.is_none() && v6.is_none()) || self.config.cid_generator.cid_len() == 0 {
             return None;
         }
-        let cid = self.config.cid_generator.generate(&mut self.rng);
+        let cid = self.unused_cid();
         Some(PreferredAddress { v4, v6, cid, reset_token: self.config.reset_token(&cid) })
     }
 }

@@ -4,11 +4,12 @@
 //! Packets that were late are no reason for a stateless reset, and a peer that has not heard of the end is told again. For that takes
 //! the connection IDs and one packet; the connection itself, a hundred times as large, makes room for the next one.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
-use fulmar_base::{HashKey, Instant, KeyedMap};
+use fulmar_base::{HashKey, Instant, KeyedMap, RingMap};
 use fulmar_wire::ConnectionId;
 
+use crate::connection::CloseAnswers;
 use crate::datagram::{Datagram, TransmitBatch};
 
 /// So many of those that were left last are known; when there are more, the oldest is forgotten. A peer that still sends to it gets a
@@ -22,30 +23,17 @@ const AMPLIFICATION: usize = 3;
 #[derive(Debug)]
 struct ClosePacket {
     packet: Box<[u8]>,
-    /// Datagrams that came since it was last sent, and how many must come before it is sent again.
-    received: u32,
-    threshold: u32,
+    answers: CloseAnswers,
 }
 
 impl ClosePacket {
-    /// One that was sent once.
-    fn new(packet: Box<[u8]>) -> Self {
-        Self { packet, received: 0, threshold: 1 }
-    }
-
-    /// Whether one more datagram is to be answered.
-    fn is_due(&self) -> bool {
-        self.received + 1 >= self.threshold
-    }
-
-    /// Answers a datagram that is to be answered, if it is long enough. The next answer takes twice as many, as that of a connection
-    /// that is still whole does (`Close::on_datagram`).
+    /// Answers a datagram that is to be answered, if it is long enough.
     fn write(&mut self, datagram: &Datagram, reply: &mut TransmitBatch) -> Option<usize> {
         let len = self.packet.len();
         if len > datagram.payload.len() * AMPLIFICATION {
             return None;
         }
-        (self.received, self.threshold) = (0, self.threshold.saturating_mul(2));
+        self.answers.on_answered();
         reply.room()[..len].copy_from_slice(&self.packet);
         reply.set_len(len);
         Some(len)
@@ -61,71 +49,81 @@ struct Closed {
     packet: Option<ClosePacket>,
 }
 
-/// The connections in the order in which they were left, under their names.
+/// The connections under their names.
 #[derive(Debug)]
 pub(super) struct ClosedConnections {
-    closed: VecDeque<Closed>,
-    /// How many were forgotten: the number of the first.
-    forgotten: u64,
-    /// The numbers.
+    /// By numbers in the order in which they were left.
+    closed: RingMap<Closed>,
+    /// The number of the one that was left last.
+    last: u64,
     by_cid: KeyedMap<ConnectionId, u64>,
-    /// How many of them are answered, and when the last of those can be forgotten.
-    closing: usize,
-    closing_until: Instant,
+    /// Until when each is known, with its number: of those that are answered, and of the others. A peer decides how long its own
+    /// connection is known, not how long another one is.
+    closing: BTreeSet<(Instant, u64)>,
+    draining: BTreeSet<(Instant, u64)>,
 }
 
 impl ClosedConnections {
     pub(super) fn new(key: HashKey) -> Self {
         Self {
-            closed: VecDeque::new(),
-            forgotten: 0,
+            closed: RingMap::new(),
+            last: 0,
             by_cid: KeyedMap::new(key),
-            closing: 0,
-            closing_until: Instant::ZERO,
+            closing: BTreeSet::new(),
+            draining: BTreeSet::new(),
         }
     }
 
     /// How many of them this end has closed: their peers may have to be told again.
     pub(super) fn closing(&self) -> usize {
-        self.closing
+        self.closing.len()
     }
 
     /// When the time of all that this end has closed will have passed, if there are any.
     pub(super) fn closing_until(&self) -> Option<Instant> {
-        (self.closing > 0).then_some(self.closing_until)
+        self.closing.last().map(|(until, _)| *until)
     }
 
-    /// Adds a connection that was known by these connection IDs. What comes for it until then is answered with `packet`. It is not
-    /// forgotten before those that were added before it.
+    /// Adds a connection that was known by these connection IDs. What comes for it until then is answered with `packet`.
     pub(super) fn add(&mut self, until: Instant, cids: Vec<ConnectionId>, packet: Option<Box<[u8]>>) {
-        let until = self.closed.back().map_or(until, |before| before.until.max(until));
-        let number = self.forgotten + self.closed.len() as u64;
+        let number = self.last + 1;
         for &cid in &cids {
             self.by_cid.insert(cid, number);
         }
-        if packet.is_some() {
-            self.closing += 1;
-            self.closing_until = until;
-        }
-        self.closed.push_back(Closed { until, cids, packet: packet.map(ClosePacket::new) });
-        if self.closed.len() > CLOSED_MAX {
-            self.forget_oldest();
+        self.times(packet.is_some()).insert((until, number));
+        let packet = packet.map(|packet| ClosePacket { packet, answers: CloseAnswers::new() });
+        self.closed.push(number, Closed { until, cids, packet });
+        self.last = number;
+        if self.closed.len() > CLOSED_MAX
+            && let Some(oldest) = self.closed.first_key()
+        {
+            self.forget(oldest);
         }
     }
 
     /// Forgets connections whose time has passed.
     pub(super) fn forget_until(&mut self, now: Instant) {
-        while self.closed.front().is_some_and(|oldest| oldest.until <= now) {
-            self.forget_oldest();
+        for is_answered in [true, false] {
+            while let Some((until, number)) = self.times(is_answered).first().copied()
+                && until <= now
+            {
+                self.forget(number);
+            }
         }
     }
 
-    fn forget_oldest(&mut self) {
-        let Some(oldest) = self.closed.pop_front() else { return };
-        self.forgotten += 1;
-        self.closing -= usize::from(oldest.packet.is_some());
-        for cid in oldest.cids {
-            self.by_cid.remove(&cid);
+    fn times(&mut self, is_answered: bool) -> &mut BTreeSet<(Instant, u64)> {
+        if is_answered { &mut self.closing } else { &mut self.draining }
+    }
+
+    fn forget(&mut self, number: u64) {
+        let Some(closed) = self.closed.remove(number) else { return };
+        self.times(closed.packet.is_some()).remove(&(closed.until, number));
+        for cid in closed.cids {
+            // Another one may have had the same name since.
+            if self.by_cid.get(&cid) == Some(&number) {
+                self.by_cid.remove(&cid);
+            }
         }
     }
 
@@ -136,16 +134,16 @@ impl ClosedConnections {
 
     fn find(&mut self, dst: &ConnectionId) -> Option<&mut Closed> {
         let number = *self.by_cid.get(dst)?;
-        self.closed.get_mut((number - self.forgotten) as usize)
+        self.closed.get_mut(number)
     }
 
     /// Whether a datagram to `dst` is one that is dropped without an answer. It counts then.
     pub(super) fn ignores(&mut self, dst: &ConnectionId) -> bool {
         let Some(closed) = self.find(dst) else { return false };
         match &mut closed.packet {
-            Some(packet) if packet.is_due() => false,
+            Some(packet) if packet.answers.is_due() => false,
             Some(packet) => {
-                packet.received += 1;
+                packet.answers.on_ignored();
                 true
             }
             None => true,
@@ -199,9 +197,30 @@ mod tests {
         };
         assert_eq!(known_at(0), [true, true, true]);
         assert_eq!(known_at(1), [false, true, true]);
-        assert_eq!(known_at(2), [false, true, true], "those before it have a longer time");
+        assert_eq!(known_at(2), [false, false, true], "each has its own time");
         assert_eq!(known_at(3), [false, false, false]);
         assert!(!closed.knows(&cid(11)));
+    }
+
+    #[test]
+    fn a_name_stands_for_the_one_that_had_it_last() {
+        let mut closed = closed_connections();
+        closed.add(Instant::from_millis(1), vec![cid(7)], None);
+        closed.add(Instant::from_millis(2), vec![cid(7)], None);
+        closed.forget_until(Instant::from_millis(1));
+        assert!(closed.knows(&cid(7)));
+        closed.forget_until(Instant::from_millis(2));
+        assert!(!closed.knows(&cid(7)));
+    }
+
+    #[test]
+    fn a_peer_that_has_closed_decides_nothing_for_others() {
+        let mut closed = closed_connections();
+        closed.add(Instant::from_millis(50_000), vec![cid(1)], None);
+        closed.add(Instant::from_millis(100), vec![cid(2)], Some(Box::from([7; 40])));
+        assert_eq!(closed.closing_until(), Some(Instant::from_millis(100)));
+        closed.forget_until(Instant::from_millis(100));
+        assert_eq!((closed.closing(), closed.knows(&cid(1)), closed.knows(&cid(2))), (0, true, false));
     }
 
     #[test]
@@ -237,10 +256,11 @@ mod tests {
         let packet = || Some(Box::from([7; 40]));
         closed.add(Instant::from_millis(5), vec![cid(1)], None);
         closed.add(Instant::from_millis(3), vec![cid(2)], packet());
-        assert_eq!((closed.closing(), closed.closing_until()), (1, Some(Instant::from_millis(5))));
+        assert_eq!((closed.closing(), closed.closing_until()), (1, Some(Instant::from_millis(3))));
         closed.add(Instant::from_millis(7), vec![cid(3)], packet());
+        closed.add(Instant::from_millis(6), vec![cid(5)], packet());
         closed.add(Instant::from_millis(9), vec![cid(4)], None);
-        assert_eq!((closed.closing(), closed.closing_until()), (2, Some(Instant::from_millis(7))));
+        assert_eq!((closed.closing(), closed.closing_until()), (3, Some(Instant::from_millis(7))));
         closed.forget_until(Instant::from_millis(6));
         assert_eq!((closed.closing(), closed.closing_until()), (1, Some(Instant::from_millis(7))));
         closed.forget_until(Instant::from_millis(7));

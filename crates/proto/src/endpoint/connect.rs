@@ -13,6 +13,10 @@ use crate::connection::{Connection, ConnectionSetup};
 use crate::datagram::FourTuple;
 use crate::sessions::{ServerKey, SessionView};
 
+/// So many connection IDs are made at most to find one that is not in use. Of those of eight bytes the first one is; short ones are for
+/// so few connections that not all of several are in use.
+const CID_TRIES: usize = 8;
+
 impl Endpoint {
     /// Starts a connection to a server.
     ///
@@ -33,7 +37,7 @@ impl Endpoint {
         let setup = ConnectionSetup {
             side: Side::Client,
             version: self.first_version(config, &server),
-            local_cid: self.config.cid_generator.generate(&mut self.rng),
+            local_cid: self.unused_cid(),
             preferred_address: None,
             // RFC 9000 §7.2: at least 8 unpredictable bytes.
             remote_cid: random_cid(&mut self.rng),
@@ -69,6 +73,20 @@ impl Endpoint {
         let resumed = config.sessions.as_ref().and_then(|store| store.version_of_session(server, versions));
         let first = resumed.or(self.config.initial_version).or(versions.first().copied());
         first.unwrap_or(Version::V1)
+    }
+
+    /// A connection ID that stands for nothing yet.
+    pub(super) fn unused_cid(&mut self) -> ConnectionId {
+        let Self { config, rng, connections, closed, waiting, .. } = self;
+        let is_used = |cid: &ConnectionId| connections.knows(cid) || closed.knows(cid) || waiting.knows(cid);
+        let mut cid = config.cid_generator.generate(rng);
+        for _ in 1..CID_TRIES {
+            if !is_used(&cid) {
+                break;
+            }
+            cid = config.cid_generator.generate(rng);
+        }
+        cid
     }
 
     /// Makes a connection known, by these connection IDs, or where there are none by the address of its peer.

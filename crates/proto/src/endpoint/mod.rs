@@ -318,13 +318,13 @@ impl Endpoint {
 
     /// Asks a client to come back with a token, for which nothing is remembered (RFC 9000 §8.1.2).
     fn write_retry(&mut self, now: Instant, first: &FirstPacket, reply: &mut TransmitBatch) -> Route {
-        let Some(server) = &self.server else {
-            return Route::Dropped(DropReason::NotAServer);
-        };
-        let cid = match self.config.cid_generator.generate(&mut self.rng) {
+        let cid = match self.unused_cid() {
             // Clients that follow must not all go to the same ID. A long header says how long it is, so it may be any other.
             cid if cid.is_empty() => random_cid(&mut self.rng),
             cid => cid,
+        };
+        let Some(server) = &self.server else {
+            return Route::Dropped(DropReason::NotAServer);
         };
         let cids = (&first.dst, &cid);
         let (version, remote) = (first.version, first.addrs.remote);

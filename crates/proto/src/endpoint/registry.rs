@@ -16,6 +16,7 @@ const LONG_FORM: u8 = 0x80;
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
 struct Registered {
+    /// Those that stand for it and for no other one.
     cids: Vec<ConnectionId>,
     reset_tokens: Vec<ResetToken>,
     /// Where the peer is, if the connection has no connection IDs.
@@ -108,10 +109,21 @@ impl Registry {
         handle
     }
 
-    /// The connection ID stands for `destination` from now on.
+    /// Whether the connection ID stands for a connection.
+    pub(super) fn knows(&self, cid: &ConnectionId) -> bool {
+        self.by_cid.contains_key(cid)
+    }
+
+    /// The connection that the ID stands for.
+    fn owner(&self, cid: &ConnectionId) -> Option<ConnectionHandle> {
+        self.by_cid.get(cid).map(|destination| destination.connection)
+    }
+
+    /// The connection ID stands for `destination` from now on, unless it stands for another connection, which keeps it.
     pub(super) fn add_cid(&mut self, destination: Destination, cid: ConnectionId) {
+        let is_taken = self.owner(&cid).is_some_and(|owner| owner != destination.connection);
         let registered = self.connections.get_mut(destination.connection.0);
-        if let Some(registered) = registered.filter(|_| !cid.is_empty()) {
+        if let Some(registered) = registered.filter(|_| !cid.is_empty() && !is_taken) {
             registered.cids.push(cid);
             self.recent = None;
             self.by_cid.insert(cid, destination);
@@ -119,7 +131,9 @@ impl Registry {
     }
 
     pub(super) fn remove_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if let Some(registered) = self.connections.get_mut(handle.0) {
+        if self.owner(&cid) == Some(handle)
+            && let Some(registered) = self.connections.get_mut(handle.0)
+        {
             registered.cids.retain(|c| *c != cid);
             self.recent = None;
             self.by_cid.remove(&cid);
@@ -210,6 +224,25 @@ mod tests {
         assert_eq!(registry.find(&other, &remote), None);
         registry.remove(connection);
         assert_eq!((registry.find(&first, &remote), registry.len()), (None, 0));
+    }
+
+    #[test]
+    fn of_two_connections_with_the_same_id_the_older_one_keeps_it() {
+        let mut registry = registry();
+        let [same, first, second] = [[1; 8], [2; 8], [3; 8]].map(|bytes| ConnectionId::new(&bytes).unwrap());
+        let remote = ([10, 0, 0, 1], 1).into();
+        let older = registry.add(&[same, first], None);
+        let newer = registry.add(&[second, same], None);
+        let found = |registry: &mut Registry| {
+            [same, first, second].map(|cid| registry.find(&cid, &remote).map(|found| found.connection))
+        };
+        assert_eq!(found(&mut registry), [Some(older), Some(older), Some(newer)]);
+        registry.remove_cid(newer, same);
+        assert_eq!(found(&mut registry), [Some(older), Some(older), Some(newer)]);
+        assert_eq!(registry.remove(newer), [second], "it takes no name of another one along");
+        assert_eq!(found(&mut registry), [Some(older), Some(older), None]);
+        registry.remove_cid(older, same);
+        assert!(!registry.knows(&same) && registry.knows(&first));
     }
 
     #[test]

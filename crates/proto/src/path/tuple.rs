@@ -89,6 +89,9 @@ impl Tuple {
     #[inline]
     pub(crate) fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
         self.congestion.packet_acked(&packet.for_congestion());
+        if let Some(validation) = self.validation.as_mut().filter(|_| !self.validated) {
+            validation.on_acked(now, packet.time_sent);
+        }
         if packet.mtu_probe {
             self.mtud.on_probe_acked(packet.size);
             self.on_mtu_changed(now);

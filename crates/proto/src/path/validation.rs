@@ -37,11 +37,13 @@ pub(crate) struct Validation {
     challenges: VecDeque<Challenge>,
     /// A challenge has to be sent now.
     pending: bool,
-    /// How long the next challenge waits for its answer.
+    /// How long the next challenge waits for its answer; the first one did so for `interval_min`.
     interval: Duration,
+    interval_min: Duration,
     /// That time at most.
     interval_max: Duration,
     repeat: Timer,
+    patience: Duration,
     deadline: Instant,
 }
 
@@ -53,8 +55,10 @@ impl Validation {
             challenges: VecDeque::new(),
             pending: true,
             interval,
+            interval_min: interval,
             interval_max,
             repeat: Timer::new(),
+            patience,
             deadline: now + patience,
         }
     }
@@ -81,6 +85,17 @@ impl Validation {
         self.pending = false;
         self.repeat.set(now + self.interval);
         self.interval = self.interval.saturating_mul(2).min(self.interval_max);
+    }
+
+    /// The peer has received here what left at `left`. That is no proof of the address, as anybody can say so (RFC 9000 §8.2.3). But if
+    /// it left after the last challenge, this or its answer was lost, and the next one has every chance: the validation begins anew.
+    pub(crate) fn on_acked(&mut self, now: Instant, left: Instant) {
+        if self.challenges.back().is_some_and(|last| last.sent < left) {
+            self.pending = true;
+            self.repeat.cancel();
+            self.interval = self.interval_min;
+            self.deadline = self.deadline.max(now + self.patience);
+        }
     }
 
     /// An answer came; `None` if it is not one to these challenges.
@@ -133,6 +148,24 @@ mod tests {
         }
         assert_eq!(sent, [at(0), at(10), at(30), at(70), at(110), at(150), at(190)]);
         assert_eq!(now, at(200));
+    }
+
+    #[test]
+    fn what_is_acknowledged_that_left_after_the_last_challenge_begins_anew() {
+        let ms = Duration::from_millis;
+        let at = Instant::from_millis;
+        let mut validation = Validation::new(at(0), ms(10), ms(40), ms(200));
+        let first = write(&mut validation, at(0), true).unwrap();
+        assert!(!validation.on_timeout(at(10)));
+        write(&mut validation, at(10), true).unwrap();
+        validation.on_acked(at(15), at(10));
+        assert!(!validation.is_pending(), "what left with the challenge may bring its answer");
+        assert_eq!(validation.next_timeout(), at(30));
+        validation.on_acked(at(180), at(11));
+        assert!(write(&mut validation, at(180), true).is_some());
+        assert_eq!(validation.next_timeout(), at(190), "as at first");
+        assert!(!validation.on_timeout(at(379)) && validation.on_timeout(at(380)));
+        assert!(validation.on_response(at(190), first).is_some());
     }
 
     #[test]

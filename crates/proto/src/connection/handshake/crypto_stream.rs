@@ -49,6 +49,9 @@ impl CryptoStream {
         if end - self.read > CRYPTO_BUFFER_MAX {
             return Err(exceeded("handshake data too far ahead"));
         }
+        if frame.data.is_empty() {
+            return Ok(());
+        }
         // What TLS has taken is cut off the front.
         let skip = self.read.saturating_sub(start) as usize;
         let at = (start.max(self.read) - self.read) as usize;
@@ -252,6 +255,13 @@ mod tests {
         assert_eq!(stream.incoming.len() as u64, CRYPTO_BUFFER_MAX);
         let error = stream.on_frame(&frame(last + 1, b"x")).unwrap_err();
         assert_eq!(error.code, TransportErrorCode::CRYPTO_BUFFER_EXCEEDED);
+    }
+
+    #[test]
+    fn a_frame_without_bytes_takes_no_memory() {
+        let mut stream = CryptoStream::default();
+        stream.on_frame(&frame(60_000, b"")).unwrap();
+        assert_eq!((stream.incoming.capacity(), stream.has_unread()), (0, false));
     }
 
     #[test]

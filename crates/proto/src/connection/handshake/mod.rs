@@ -232,6 +232,10 @@ impl HandshakeState {
             ProtectedKind::Initial { .. } => {
                 self.side.is_server() || packet.version.is_some_and(|of| self.versions.accepts(of))
             }
+            // The others of a server's flight may overtake the one that tells its version.
+            ProtectedKind::Handshake { .. } if self.keys.handshake().is_none() => {
+                packet.version.is_some_and(|of| self.versions.accepts(of))
+            }
             ProtectedKind::ZeroRtt { .. } => packet.version == Some(self.versions.original),
             _ => packet.version == Some(self.versions.current),
         };

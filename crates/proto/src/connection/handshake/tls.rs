@@ -148,6 +148,10 @@ impl TlsHandshake {
         frame: &Crypto<'_>,
         keys: &mut PacketKeys,
     ) -> Result<Progress, TransportError> {
+        if self.side.is_server() && self.complete && level == Level::OneRtt && !frame.data.is_empty() {
+            // No byte can be a part of anything that is taken, so none is kept.
+            return Err(self.session.refuse_message());
+        }
         self.stream_mut(level).on_frame(frame)?;
         if !self.negotiate(keys)? {
             return Ok(Progress::default());

@@ -19,7 +19,7 @@ use crate::connection::parameters::circumstances;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
-use crate::ids::{SpaceId, reserved_version};
+use crate::ids::reserved_version;
 use crate::log::{BarePacket, LogEvent};
 use crate::sessions::TicketClock;
 
@@ -69,7 +69,7 @@ impl Versions {
         self.first_flight = None;
     }
 
-    /// Whether an Initial packet may be of this version.
+    /// Whether a packet may be of this version that comes before it is known which one is spoken.
     pub(in crate::connection) fn accepts(&self, version: Version) -> bool {
         version == self.current || self.client.as_ref().is_some_and(|client| client.accepts(version))
     }
@@ -279,7 +279,7 @@ impl Connection {
         handshake.tls.restart(session, version, dcid, &mut handshake.keys);
         handshake.undecryptable.clear();
         self.paths.primary_mut().remote_cids.replace_handshake_cid(dcid);
-        self.recovery(now).forget_sent(SpaceId::Initial);
+        self.forget_first_flight(now);
         self.handshake.drive();
         Some(())
     }

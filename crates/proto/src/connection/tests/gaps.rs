@@ -123,7 +123,7 @@ fn crypto_flood(
     (error, memory.peak)
 }
 
-/// Does something with a connection that waits for CRYPTO frames at each level.
+/// Does something with a connection that waits for CRYPTO frames at each level. A server waits for none after the handshake.
 fn at_each_level(mut test: impl FnMut(&mut Connection, (SpaceId, PacketKind))) {
     let now = Instant::from_millis(1);
     test(&mut server(now, cid(ORIGINAL_DCID), |_| {}, &[]), (SpaceId::Initial, PacketKind::Initial));
@@ -132,7 +132,6 @@ fn at_each_level(mut test: impl FnMut(&mut Connection, (SpaceId, PacketKind))) {
     test(&mut server, (SpaceId::Handshake, PacketKind::Handshake));
     let mut pair = Pair::connected();
     test(pair.client.conn(), (DATA, PacketKind::OneRtt));
-    test(pair.server.conn(), (DATA, PacketKind::OneRtt));
 }
 
 /// What CRYPTO frames may take at most: the buffer, twice while it grows, and the record of its gaps.
@@ -214,4 +213,28 @@ fn session_tickets_without_end() {
     assert_eq!(error, None, "a client takes any number of them");
     assert!(peak < CRYPTO_MEMORY_MAX, "{peak}");
     assert!(!pair.client.conn().is_closed());
+}
+
+#[test]
+fn a_server_keeps_nothing_that_its_client_says_after_the_handshake() {
+    // RFC 9001 §4.4, §6, §8.3: there is no message for it, so what is behind a gap can be part of none.
+    let data = (DATA, PacketKind::OneRtt);
+    for offset in [0, 1, 65_537] {
+        let mut pair = Pair::connected();
+        let mut error = None;
+        let memory = memory_of(|| {
+            let crypto = Crypto { offset: varint(offset), data: b"x" };
+            let payload = encode(&Frame::Crypto(crypto)).into();
+            error = take(pair.server.conn(), pair.now, data, &payload).err().map(|error| error.code);
+        });
+        assert_eq!(error, Some(Code::crypto(10)), "unexpected_message at {offset}");
+        assert!(memory.kept < 1_000, "{offset}: {memory:?}");
+    }
+    // A frame without bytes says nothing.
+    let mut pair = Pair::connected();
+    let memory = memory_of(|| {
+        let payload = encode(&Frame::Crypto(Crypto { offset: varint(60_000), data: b"" })).into();
+        take(pair.server.conn(), pair.now, data, &payload).unwrap();
+    });
+    assert!(memory.kept < 1_000, "{memory:?}");
 }
