@@ -30,7 +30,8 @@ pub struct Config {
     /// transport limits those that are open at a time.
     pub requests: Option<Rate>,
     /// How often a client may give up a request at once: before its response has begun, and before 50 ms are over; more often ends the
-    /// connection with H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default. Requests that time out do not count.
+    /// connection with H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default. Requests that time out do not count; those that become
+    /// malformed behind their head do, as this end gives them up.
     pub resets: Rate,
     /// Whether a server takes extended CONNECT (RFC 9220). Off by default.
     pub enable_connect_protocol: bool,

@@ -77,6 +77,8 @@ pub struct Connection {
     early_priorities: BTreeMap<u64, Priority>,
     requests_left: Option<Bucket>,
     resets_left: Bucket,
+    /// The latest time that this was told.
+    now: Instant,
 }
 
 /// What is known of the other end.
@@ -146,6 +148,7 @@ impl Connection {
             early_priorities: BTreeMap::new(),
             requests_left: config.requests.map(Bucket::new),
             resets_left: Bucket::new(config.resets),
+            now: Instant::ZERO,
             config,
         }
     }
@@ -221,6 +224,7 @@ impl Connection {
             }
             received => received,
         }
+                self.count_malformed(stream)?;
     }
 
     /// Takes the request that a datagram of the transport belongs to off its front. Nothing comes of datagrams for requests
