@@ -159,6 +159,12 @@ impl Connection {
         self.role
     }
 
+    /// What this end offers and limits.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// The settings of the peer, once they have come; before that those that a client remembers.
     #[must_use]
     pub fn peer_settings(&self) -> Option<&Settings> {
@@ -218,13 +224,13 @@ impl Connection {
                 Ok(Received::Event(Event::Finished))
             }
             Err(error) if error.scope() == crate::error::Scope::Stream(stream) => {
+                self.count_malformed(stream)?;
                 self.shared.decoder.cancel(stream)?;
                 self.forget(stream);
                 Err(error)
             }
             received => received,
         }
-                self.count_malformed(stream)?;
     }
 
     /// Takes the request that a datagram of the transport belongs to off its front. Nothing comes of datagrams for requests

@@ -11,6 +11,7 @@ use fulmar_h3_proto::{ErrorCode, Role};
 use http::{Response, StatusCode, header};
 use http_body::{Body, Frame};
 
+use crate::date;
 use crate::error::Error;
 use crate::incoming::CANCELLED;
 use crate::shared::{Shared, code, now};
@@ -56,6 +57,9 @@ impl Outgoing {
         if parts.status == StatusCode::NO_CONTENT {
             // RFC 9110 §8.6: there must be none. What makes responses by rote counts the body that nobody gets.
             parts.headers.remove(header::CONTENT_LENGTH);
+        }
+        if self.shared.adds_date {
+            date::add_to(&mut parts.headers);
         }
         let mut waiting = Waiting::with_room_for(&body);
         self.shared.with(|state| state.h3.write_response(self.id, &parts, has_body, &mut waiting.copied))?;

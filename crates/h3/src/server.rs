@@ -117,7 +117,8 @@ impl Server {
     /// Dropping this future closes its connections at once, with H3_NO_ERROR; what their requests wait for is lost.
     ///
     /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
-    /// heads that are too large with 431. Those with status 204 or 304 have no body, whatever the service gives.
+    /// heads that are too large with 431. Responses without a Date get one ([`Config::date_header`]); those with status 204 or 304 have no
+    /// body, whatever the service gives.
     pub async fn serve<S: HttpService>(&self, service: S) {
         let mut connections = JoinSet::new();
         let stopping = self.is_stopping.subscribe();
