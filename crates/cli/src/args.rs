@@ -267,7 +267,7 @@ pub(crate) struct GetArgs {
     #[arg(short, long = "out", visible_alias = "output", value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Keep the connection open this long after the last file, or until it ends
+    /// With --hq: keep the connection open this long after the last file, or until it ends
     #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration, requires = "hq")]
     pub(crate) hold: Option<Duration>,
 
@@ -290,11 +290,11 @@ pub(crate) struct GetArgs {
     #[arg(help_heading = "Sessions", long, value_name = "FILE")]
     pub(crate) session: Option<PathBuf>,
 
-    /// Fetch the first file of a server over a first connection and the others over a second one, which resumes its TLS session
+    /// With --hq: fetch the first file of a server over a first connection and the others over a second one, which resumes its TLS session
     #[arg(help_heading = "Sessions", hide_short_help = true, long, requires = "hq")]
     pub(crate) reconnect: bool,
 
-    /// As --reconnect, and send the requests of the second connection before its handshake (0-RTT): whoever records them
+    /// As --reconnect, with --hq, and send the requests of the second connection before its handshake (0-RTT): whoever records them
     /// can repeat them, which does no harm to files
     #[arg(help_heading = "Sessions", hide_short_help = true, long = "0rtt", requires = "hq")]
     pub(crate) early: bool,

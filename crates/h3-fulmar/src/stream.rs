@@ -1,9 +1,10 @@
 //! Streams: what `h3` hands over is written as the peer takes it.
 
+use std::collections::VecDeque;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use h3::quic::{self, StreamErrorIncoming, StreamId, WriteBuf};
 
 use crate::connection::code;
 use crate::error;
@@ -11,9 +12,13 @@ use crate::error;
 /// A stream that this end sends on.
 pub struct SendStream<B: Buf> {
     stream: fulmar::SendStream,
-    /// What `h3` has handed over and the transport has not taken yet.
-    waiting: Option<WriteBuf<B>>,
+    /// What `h3` has handed over and the transport has not taken yet. Where a write was given up before its end there are several: what was
+    /// begun of a frame has to be followed by its rest.
+    waiting: VecDeque<WriteBuf<B>>,
 }
+
+/// How many writes may wait that were given up.
+const WAITING_MAX: usize = 64;
 
 /// A stream that the peer sends on.
 pub struct RecvStream(fulmar::RecvStream);
@@ -26,7 +31,7 @@ pub struct BidiStream<B: Buf> {
 
 impl<B: Buf> SendStream<B> {
     pub(crate) fn new(stream: fulmar::SendStream) -> Self {
-        Self { stream, waiting: None }
+        Self { stream, waiting: VecDeque::new() }
     }
 
     /// Writes of `data` until nothing is left.
@@ -45,20 +50,26 @@ impl<B: Buf> SendStream<B> {
 
 impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        if let Some(waiting) = &mut self.waiting {
-            ready!(Self::poll_write_all(&mut self.stream, cx, waiting))?;
-            self.waiting = None;
+        while let Some(first) = self.waiting.front_mut() {
+            let written = ready!(Self::poll_write_all(&mut self.stream, cx, first));
+            if written.is_err() {
+                // Nothing that waits can be sent any more.
+                self.waiting.clear();
+                return Poll::Ready(written);
+            }
+            self.waiting.pop_front();
         }
         Poll::Ready(Ok(()))
     }
 
     fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        if self.waiting.is_some() {
-            let why = "data was handed over before the stream was ready for it".to_owned();
-            let connection_error = ConnectionErrorIncoming::InternalError(why);
-            return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
+        if self.waiting.len() >= WAITING_MAX {
+            // An error of the connection would end all of its streams.
+            return Err(StreamErrorIncoming::Unknown(
+                "too many writes were given up before their end".into(),
+            ));
         }
-        self.waiting = Some(data.into());
+        self.waiting.push_back(data.into());
         Ok(())
     }
 
@@ -68,7 +79,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        self.waiting = None;
+        self.waiting.clear();
         // A stream that is over already needs none.
         let _ = self.stream.reset(code(reset_code));
     }

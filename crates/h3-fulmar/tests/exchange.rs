@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use fulmar::{Endpoint, tls};
-use h3::error::StreamError;
+use h3::error::{Code, StreamError};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use rustls::RootCertStore;
@@ -76,6 +76,25 @@ async fn answer(request: Request<()>, mut stream: Answering) -> Result<(), Strea
             stream.send_response(Response::new(())).await?;
             stream.send_data(Bytes::from_static(b"a part")).await
         }
+        // It wants none of the request.
+        "/stop" => {
+            stream.stop_sending(Code::H3_NO_ERROR);
+            stream.send_response(Response::new(())).await?;
+            stream.finish().await
+        }
+        // It does not read for a while, and says what came then.
+        "/late" => {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let mut received = BytesMut::new();
+            while let Some(data) = stream.recv_data().await? {
+                received.extend_from_slice(data.chunk());
+            }
+            let trailers = stream.recv_trailers().await?.unwrap_or_default();
+            let is_whole = received == numbered(LARGE) && trailers.contains_key("asked");
+            let status = if is_whole { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+            stream.send_response(Response::builder().status(status).body(()).unwrap()).await?;
+            stream.finish().await
+        }
         _ => {
             stream.send_response(Response::builder().status(404).body(()).unwrap()).await?;
             stream.finish().await
@@ -138,9 +157,54 @@ async fn a_stream_that_is_dropped_is_not_taken_for_a_whole_one() {
     };
     let error = error.await.expect_err("only a part was sent");
     assert!(
-        matches!(error, StreamError::RemoteTerminate { code, .. } if code == h3::error::Code::H3_REQUEST_CANCELLED),
+        matches!(error, StreamError::RemoteTerminate { code, .. } if code == Code::H3_REQUEST_CANCELLED),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn a_request_that_its_server_stops_takes_no_other_one_along() {
+    let (server, client, address) = endpoints();
+    serve(server);
+    let mut requests = connect(&client, address).await;
+    let request = Request::post("https://127.0.0.1/stop").body(()).unwrap();
+    let mut stream = requests.send_request(request).await.unwrap();
+    let sent = numbered(100_000);
+    let error = loop {
+        if let Err(error) = stream.send_data(sent.clone()).await {
+            break error;
+        }
+    };
+    assert!(
+        matches!(error, StreamError::RemoteTerminate { code, .. } if code == Code::H3_NO_ERROR),
+        "{error:?}"
+    );
+    // Whoever does not look at the error goes on.
+    let error = stream.send_data(sent.clone()).await.expect_err("nothing more is taken");
+    assert!(!matches!(error, StreamError::ConnectionError { .. }), "{error:?}");
+    let _ = stream.finish().await;
+    assert_eq!(stream.recv_response().await.unwrap().status(), StatusCode::OK);
+    let (received, _) = echo(&mut requests, &sent).await;
+    assert!(received == sent);
+}
+
+#[tokio::test]
+async fn writes_that_are_given_up_leave_their_frames_whole() {
+    let (server, client, address) = endpoints();
+    serve(server);
+    let mut requests = connect(&client, address).await;
+    let request = Request::post("https://127.0.0.1/late").body(()).unwrap();
+    let mut stream = requests.send_request(request).await.unwrap();
+    let sent = numbered(LARGE);
+    for part in [sent.slice(..LARGE - 1000), sent.slice(LARGE - 1000..)] {
+        let given_up = tokio::time::timeout(Duration::from_millis(50), stream.send_data(part)).await;
+        given_up.expect_err("nobody reads yet");
+    }
+    let mut trailers = HeaderMap::new();
+    trailers.insert("asked", HeaderValue::from_static("too"));
+    stream.send_trailers(trailers).await.unwrap();
+    stream.finish().await.unwrap();
+    assert_eq!(stream.recv_response().await.unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -30,7 +30,8 @@ pub struct Config {
     /// transport limits those that are open at a time.
     pub requests: Option<Rate>,
     /// How often a client may give up a request at once: before its response has begun, and before 50 ms are over; more often ends the
-    /// connection with H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default. Requests that time out do not count.
+    /// connection with H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default. Requests that time out do not count; those that become
+    /// malformed behind their head do, as this end gives them up.
     pub resets: Rate,
     /// Whether a server takes extended CONNECT (RFC 9220). Off by default.
     pub enable_connect_protocol: bool,
@@ -42,6 +43,9 @@ pub struct Config {
     pub session_streams: SessionStreams,
     /// What a server says it is authoritative for (ORIGIN, RFC 9412), as `https://example.org`. At most 16 KiB together.
     pub origins: Vec<String>,
+    /// Whether responses of a server get a Date where they have none (RFC 9110 §6.6.1). This crate has no clock: it is the owner that adds it. On
+    /// by default; off for a server whose clock is not right.
+    pub date_header: bool,
     /// A random number, of which a setting and a frame are made that mean nothing (RFC 9114 §7.2.8); `None` sends none.
     pub grease: Option<u64>,
 }
@@ -61,6 +65,7 @@ impl Default for Config {
             settings: Vec::new(),
             session_streams: SessionStreams::default(),
             origins: Vec::new(),
+            date_header: true,
             grease: None,
         }
     }

@@ -77,6 +77,8 @@ pub struct Connection {
     early_priorities: BTreeMap<u64, Priority>,
     requests_left: Option<Bucket>,
     resets_left: Bucket,
+    /// The latest time that this was told.
+    now: Instant,
 }
 
 /// What is known of the other end.
@@ -146,6 +148,7 @@ impl Connection {
             early_priorities: BTreeMap::new(),
             requests_left: config.requests.map(Bucket::new),
             resets_left: Bucket::new(config.resets),
+            now: Instant::ZERO,
             config,
         }
     }
@@ -154,6 +157,12 @@ impl Connection {
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// What this end offers and limits.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The settings of the peer, once they have come; before that those that a client remembers.
@@ -215,6 +224,7 @@ impl Connection {
                 Ok(Received::Event(Event::Finished))
             }
             Err(error) if error.scope() == crate::error::Scope::Stream(stream) => {
+                self.count_malformed(stream)?;
                 self.shared.decoder.cancel(stream)?;
                 self.forget(stream);
                 Err(error)

@@ -172,6 +172,42 @@ fn rapid_resets_end_the_connection() {
     assert_eq!(resets, 500);
 }
 
+/// A request whose body is longer than it says.
+fn malformed() -> Vec<u8> {
+    [headers(&get_with(&[("content-length", "1")])), frame(0, b"ab")].concat()
+}
+
+#[test]
+fn requests_that_the_server_is_made_to_reset_end_the_connection() {
+    let mut server = End::server(Config::default());
+    let mut faults = 0;
+    let last = loop {
+        server.deliver((faults * 4, malformed().into(), false));
+        let error = *server.errors.last().expect("the body is too long");
+        if error.scope() == Scope::Connection {
+            break error;
+        }
+        assert_eq!(error.code(), ErrorCode::MessageError);
+        // What its client says of a request that is over counts no more.
+        server.h3.on_stop_sending(Some(faults * 4), server.now).unwrap();
+        faults += 1;
+        assert!(server.h3.is_idle() && faults < 1000);
+    };
+    assert_eq!(last.code(), ErrorCode::ExcessiveLoad);
+    assert_eq!(faults, 500);
+}
+
+#[test]
+fn a_malformed_request_now_and_then_is_no_attack() {
+    let mut server = End::server(Config::default());
+    for n in 0..2000 {
+        server.deliver((n * 4, malformed().into(), false));
+        server.now += std::time::Duration::from_millis(20);
+    }
+    assert!(server.errors.iter().all(|error| matches!(error.scope(), Scope::Stream(_))));
+    assert!(server.h3.is_idle());
+}
+
 #[test]
 fn resets_now_and_then_are_no_attack() {
     let mut server = End::server(Config::default());

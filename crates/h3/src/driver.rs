@@ -16,6 +16,10 @@ use crate::shared::{Blocked, Shared, State, code, now};
 /// How many streams that carry no request are read at a time. The next ones wait in the transport.
 const SIDE_STREAMS_MAX: usize = 16;
 
+/// The level of the critical streams. Messages refer to what these carry, so that nothing of HTTP is of use to the peer before it: the
+/// most urgent response has level 3, and would take all of the credit that the encoder stream needs (RFC 9204 §2.1.3).
+const CRITICAL_LEVEL: i32 = 4;
+
 /// Writes to the critical streams of this end, and reads those of the peer. It ends with the connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -71,8 +75,7 @@ impl Driver {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(Err(_)) => return Err(Over),
                     Poll::Ready(Ok(stream)) => {
-                        // Nothing else is of use to the peer before it.
-                        let _ = stream.set_priority(fulmar::Priority::new(0, false));
+                        let _ = stream.set_priority(fulmar::Priority::from(CRITICAL_LEVEL));
                         self.shared.with(|state| state.h3.on_opened(output.kind, stream.id().as_u64()));
                         output.stream.insert(stream)
                     }

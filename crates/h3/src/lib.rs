@@ -47,11 +47,13 @@
 //! | `driver` | the task of a connection: its streams that carry no request |
 //! | `incoming`, `outgoing` | the two sides of the stream of a request |
 //! | `body` | the body of a message, as the application reads it |
+//! | `date` | the date of responses |
 //! | `server`, `client` | what applications use |
 #![forbid(unsafe_code)]
 
 mod body;
 mod client;
+mod date;
 mod driver;
 mod error;
 mod incoming;

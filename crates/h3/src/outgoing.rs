@@ -8,9 +8,10 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use fulmar::{SendStream, VarInt, WriteError};
 use fulmar_h3_proto::{ErrorCode, Role};
-use http::Response;
+use http::{Response, StatusCode, header};
 use http_body::{Body, Frame};
 
+use crate::date;
 use crate::error::Error;
 use crate::incoming::CANCELLED;
 use crate::shared::{Shared, code, now};
@@ -41,7 +42,7 @@ impl Outgoing {
         let _ = self.stream.set_priority(fulmar::Priority::new(priority.urgency, priority.incremental));
     }
 
-    /// Sends a response to the end; without a body if the request has none in its answer.
+    /// Sends a response to the end; without a body if the request has none in its answer, or its status none (RFC 9110 §6.4.1).
     pub(crate) async fn send_response<B>(
         &mut self,
         response: Response<B>,
@@ -51,7 +52,15 @@ impl Outgoing {
         B: Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
+        let has_body = has_body && !matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if parts.status == StatusCode::NO_CONTENT {
+            // RFC 9110 §8.6: there must be none. What makes responses by rote counts the body that nobody gets.
+            parts.headers.remove(header::CONTENT_LENGTH);
+        }
+        if self.shared.adds_date {
+            date::add_to(&mut parts.headers);
+        }
         let mut waiting = Waiting::with_room_for(&body);
         self.shared.with(|state| state.h3.write_response(self.id, &parts, has_body, &mut waiting.copied))?;
         drop(parts);

@@ -117,7 +117,8 @@ impl Server {
     /// Dropping this future closes its connections at once, with H3_NO_ERROR; what their requests wait for is lost.
     ///
     /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
-    /// heads that are too large with 431.
+    /// heads that are too large with 431. Responses without a Date get one ([`Config::date_header`]); those with status 204 or 304 have no
+    /// body, whatever the service gives.
     pub async fn serve<S: HttpService>(&self, service: S) {
         let mut connections = JoinSet::new();
         let stopping = self.is_stopping.subscribe();
@@ -183,7 +184,7 @@ pub async fn serve_connection_until<S: HttpService>(
     let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
     // Requests end with their connection.
     let mut requests = JoinSet::new();
-    let mut was_idle = false;
+    let mut linger = LINGER;
     tokio::select! {
         () = accept(&shared, &mut service, &mut requests) => {}
         () = stop => {
@@ -193,7 +194,10 @@ pub async fn serve_connection_until<S: HttpService>(
             let _ = tokio::time::timeout(on_the_way, accept(&shared, &mut service, &mut requests)).await;
             let _ = shared.with(|state| state.h3.finish_shutdown());
             while requests.try_join_next().is_some() {}
-            was_idle = requests.is_empty() && shared.quic.is_delivered();
+            if requests.is_empty() && shared.quic.is_delivered() {
+                // An idle client has nothing to read but this, which the driver has to send yet.
+                linger = on_the_way;
+            }
         }
     }
     tokio::select! {
@@ -202,9 +206,7 @@ pub async fn serve_connection_until<S: HttpService>(
             // A response is not over before it has arrived.
             let _ = shared.quic.delivered().await;
             // A client that has just got a response may not have read it, and closes when it has.
-            if !was_idle {
-                let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
-            }
+            let _ = tokio::time::timeout(linger, shared.quic.closed()).await;
         } => {}
         // If the connection is over there is nobody to answer.
         () = reject(&shared) => {}

@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) quic: fulmar::Connection,
     /// Somebody takes what is noted.
     is_logged: bool,
+    /// Responses get a Date.
+    pub(crate) adds_date: bool,
     state: Mutex<State>,
     /// Tells the requests of this end that the peer takes no more.
     pub(crate) going_away: Notify,
@@ -86,6 +88,7 @@ impl Shared {
         if is_logged {
             h3.start_log();
         }
+        let adds_date = h3.config().date_header;
         let state = State {
             h3,
             blocked: BTreeMap::new(),
@@ -97,7 +100,7 @@ impl Shared {
             refused_from: None,
             is_over: false,
         };
-        Arc::new(Self { quic, is_logged, state: Mutex::new(state), going_away: Notify::new() })
+        Arc::new(Self { quic, is_logged, adds_date, state: Mutex::new(state), going_away: Notify::new() })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

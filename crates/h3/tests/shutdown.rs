@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -57,6 +58,33 @@ async fn clients_are_refused_while_a_server_comes_to_its_end() {
     assert!(is_refused && error.to_string().contains("CONNECTION_REFUSED"), "{error:?}");
     assert_eq!(slow.await.unwrap().unwrap(), "done");
     soon(serving.task).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_idle_client_is_told_which_request_was_the_last_one() {
+    let identity = Identity::new();
+    let serving = identity.serve(hello());
+    let quic = identity.connect(&serving, Arc::default()).await;
+    let mut own = quic.open_uni().await.unwrap();
+    own.write_all(&[0, 4, 0]).await.unwrap();
+    let (mut send, mut recv) = quic.open_bi().await.unwrap();
+    // GET https://a/.
+    send.finish_with(Bytes::from_static(&[1, 8, 0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'a'])).await.unwrap();
+    while soon(recv.read_chunk(usize::MAX, true)).await.unwrap().is_some() {}
+    // The server shall know that the response has arrived.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    serving.server.shutdown();
+    let mut control = Vec::new();
+    while control.first() != Some(&0) {
+        let mut stream = soon(quic.accept_uni()).await.unwrap();
+        control.clear();
+        while let Ok(Some(chunk)) = soon(stream.read_chunk(usize::MAX, true)).await {
+            control.extend_from_slice(&chunk.bytes);
+        }
+    }
+    // GOAWAY with the largest ID, and with the first one that was not there (RFC 9114 §5.2).
+    let told = [7, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc, 7, 1, 4];
+    assert!(control.ends_with(&told), "{control:?}");
 }
 
 /// A server that does to the first request of a client what `first` says, and answers those of its next connection.

@@ -66,6 +66,10 @@ fn contradictions_are_refused() {
         "fulmar",
         "fulmar get",
         "fulmar get https://h/a --insecure --ca x",
+        // Connections of HTTP/3 are kept by its client.
+        "fulmar get https://h/a --hold 4s",
+        "fulmar get https://h/a --reconnect",
+        "fulmar get https://h/a --0rtt",
         "fulmar serve --cert x",
         "fulmar serve --key x",
         "fulmar perf",

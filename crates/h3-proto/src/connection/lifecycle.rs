@@ -28,6 +28,7 @@ impl Connection {
         if !is_of_peer {
             return Err(breach(ErrorCode::InternalError, "a stream that this end opens"));
         }
+        self.now = self.now.max(now);
         if !(is_bidirectional(stream) && self.role == Role::Server) {
             let side_stream = self.new_side_stream(stream)?;
             self.side_streams.insert(stream, side_stream);
@@ -117,6 +118,7 @@ impl Connection {
     /// A client that gives up requests as soon as it has made them makes a server work for nothing, and never waits for the limit of
     /// streams; each counts once. One that has waited, or takes a part of the response, asks for no more than who takes all of it.
     fn count_cancellation(&mut self, stream: u64, now: Instant) -> Result<(), Error> {
+        self.now = self.now.max(now);
         let Some(request) = self.requests.get_mut(&stream) else { return Ok(()) };
         let has_waited = now.saturating_since(request.begun_at) >= WAITED_MIN;
         let is_rapid = !request.send.has_begun() && !has_waited;
@@ -127,6 +129,16 @@ impl Connection {
             return Ok(());
         }
         Err(breach(ErrorCode::ExcessiveLoad, "too many requests are given up at once"))
+    }
+
+    /// A request that becomes malformed behind its head has begun work for nothing as well, and its client makes this end give it up. Who
+    /// receives tells no time: the latest that is known is that of the newest request or later, and never counts a request as older
+    /// than it is.
+    pub(super) fn count_malformed(&mut self, stream: u64) -> Result<(), Error> {
+        match self.requests.get(&stream) {
+            Some(request) if !request.recv.is_before_head() => self.count_cancellation(stream, self.now),
+            _ => Ok(()),
+        }
     }
 
     /// Says that the connection will be closed (RFC 9114 §5.2), while requests are still taken: those that are on their way must

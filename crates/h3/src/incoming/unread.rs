@@ -12,6 +12,10 @@ use fulmar_h3_proto::{Event, Received};
 /// peer back.
 const CHUNKS_MAX: usize = 4;
 
+/// How many parts of a body are understood at once, before they are read. A peer may make each of them a byte long, and the chunks of
+/// thousands.
+const PARTS_MAX: usize = 64;
+
 /// Chunks of a stream, in order. A message of one chunk needs no memory for it.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
@@ -68,7 +72,8 @@ impl Unread {
         Poll::Ready(Ok(()))
     }
 
-    /// Goes through the chunks as far as they are parts of a body. Returns what comes then, or [`Received::More`] where nothing is left.
+    /// Goes through the chunks as far as they are parts of a body, [`PARTS_MAX`] of them at most. Returns what comes then, or
+    /// [`Received::More`] where nothing is left or so many wait to be read.
     ///
     /// `receive` takes a chunk, and whether it is the last one, and says what has come.
     ///
@@ -88,7 +93,7 @@ impl Unread {
             match received {
                 Received::Event(Event::Data(data)) if !self.is_understood() || !self.body.is_empty() => {
                     self.body.push_back(data);
-                    if self.is_understood() {
+                    if self.is_understood() || self.body.len() >= PARTS_MAX {
                         return Ok(Received::More);
                     }
                 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use fulmar::{Connection, Endpoint, RecvStream, SendStream, TransportConfig, VarInt, tls};
-use fulmar_h3::{ALPN, Client, ClientBuilder, Error, Server};
+use fulmar_h3::{ALPN, Client, ClientBuilder, Config, Error, Server};
 use http::Response;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -75,8 +75,12 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn on(endpoint: Endpoint, app: Router) -> Self {
+        Self::with_config(endpoint, app, Config::default())
+    }
+
+    pub(crate) fn with_config(endpoint: Endpoint, app: Router, config: Config) -> Self {
         let port = endpoint.local_addr().unwrap().port();
-        let server = Arc::new(Server::new(endpoint));
+        let server = Arc::new(Server::with_config(endpoint, config));
         let task = tokio::spawn({
             let server = Arc::clone(&server);
             async move { server.serve(app).await }

@@ -65,3 +65,21 @@ fn what_comes_before_an_error_is_there() {
     assert_eq!(unread.next_of_body().as_deref(), Some(&b"d"[..]));
     assert_eq!(unread.next_of_body(), None);
 }
+
+#[test]
+fn few_parts_wait_however_small_they_are() {
+    let rest = vec![Bytes::from("d ".repeat(5_000)); CHUNKS_MAX].into();
+    let mut unread = Unread { is_last: true, rest, ..Unread::default() };
+    let mut count = 0;
+    loop {
+        let received = unread.understand(receive).expect("parts of a body");
+        assert!(unread.body.len() <= PARTS_MAX, "{} parts wait", unread.body.len());
+        count += std::iter::from_fn(|| unread.next_of_body()).count();
+        match received {
+            Received::More => {}
+            Received::Event(Event::Data(_)) => count += 1,
+            _ => break,
+        }
+    }
+    assert_eq!(count, CHUNKS_MAX * 5_000);
+}
