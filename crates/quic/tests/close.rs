@@ -243,6 +243,7 @@ fn who_connects_to_a_closed_endpoint_is_refused_at_once() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "each end has a runtime of its own")]
 fn who_waits_to_be_accepted_is_refused_before_an_endpoint_that_was_closed_is_idle() {
     let identity = common::Identity::new();
     let config = identity.server_config(TransportConfig::default(), common::ALPN);
