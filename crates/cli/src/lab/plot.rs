@@ -148,6 +148,16 @@ fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
         fact("log entries without room", overwritten.to_string());
     }
     facts
+    let of_paths = recording.paths.iter().flat_map(|path| [&path.up, &path.down]);
+    // With paths, the first one stands in both.
+    let links: Vec<_> = match recording.paths.is_empty() {
+        true => vec![&recording.up, &recording.down],
+        false => of_paths.collect(),
+    };
+    let left_out: u64 = links.iter().map(|link| link.left_out).sum();
+    if left_out > 0 {
+        fact("drops and marks without room", left_out.to_string());
+    }
 }
 
 /// A number of bytes that is easy to read.
