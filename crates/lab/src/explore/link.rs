@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use fulmar_base::Rng;
-use fulmar_sim::Jitter;
+use fulmar_sim::{Jitter, Loss};
 use serde::Serialize;
 
 use super::space::{DataDirection, Space, rounded};
@@ -227,9 +227,7 @@ impl DrawnLink {
             DrawnLoss::None => String::new(),
             DrawnLoss::Single => format!("loss = {{ uniform = {{ probability = {share} }} }}\n"),
             DrawnLoss::Bursts => {
-                // A burst begins with a packet that would come through, or with the one behind another burst: between two there are
-                // (1 - begins) / begins packets, in the mean, for each `burst_packets` that are lost.
-                let begins = rounded(share / (self.burst_packets * (1.0 - share) + share));
+                let begins = rounded(Loss::burst_probability(share, self.burst_packets));
                 let longest = self.longest_burst();
                 format!(
                     "loss = {{ burst = {{ probability = {begins}, length_min = 1, length_max = {longest} }} }}\n"
