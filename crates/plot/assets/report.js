@@ -136,7 +136,7 @@ function linesOf(groups, factor) {
     if (x === null || (logarithmic.x && x <= 0) || (logarithmic.y && low * factor <= 0)) return;
     const others = group.settings.filter(([key]) => key !== setting).map(([key, value]) => key.split(".").pop() + "=" + value);
     const scenario = new Set(data.groups.map((one) => one.scenario)).size > 1 ? [group.scenario] : [];
-    const name = [...scenario, group.controller, ...others].filter((part) => part).join(" · ");
+    const name = [...scenario, group.controller, ...others, ...group.origin].filter((part) => part).join(" · ");
     if (!lines.has(name)) lines.set(name, { name, controller: group.controller, points: [] });
     lines.get(name).points.push({ x, y: summary.median * factor, low: low * factor, high: high * factor, sure });
   });
