@@ -85,7 +85,7 @@ impl Sum for Moved {
 impl Moved {
     /// All that the link has moved.
     pub(crate) fn of(stats: &LinkStats) -> Self {
-        Self { sent: stats.bytes_sent, delivered: stats.bytes_delivered }
+        Self { sent: stats.bytes_sent, delivered: stats.bytes_delivered - stats.bytes_of_copies }
     }
 }
 
