@@ -39,8 +39,10 @@ pub struct RunReport {
     pub down: LinkStats,
     /// Each path by itself; empty if the run had one link that is no path.
     pub paths: Vec<PathReport>,
-    /// The part of the run that its rates are about, if that is not all of it: there is a connection that is not
-    /// [`Role::Measured`](crate::Role::Measured), and a measured one has read something.
+    /// The links behind those, from the client's end to the server's.
+    pub hops: Vec<HopReport>,
+    /// The part of the run that its rates are about; `None` if no connection that is [`Role::Measured`](crate::Role::Measured) has read
+    /// anything.
     pub window: Option<Window>,
     /// What was recorded, if [`Lab::recorded`](crate::Lab::recorded) asked for it.
     pub recording: Option<Recording>,
@@ -62,6 +64,8 @@ pub struct Progress {
     pub bytes_read: u64,
     /// What each link had moved, from the client to the server and back: those of the paths, or the only one.
     pub links: Vec<[Moved; 2]>,
+    /// The same of the links behind those.
+    pub hops: Vec<[Moved; 2]>,
 }
 
 /// Bytes of UDP payload that one direction of a link had moved at some time.
@@ -69,7 +73,7 @@ pub struct Progress {
 pub struct Moved {
     /// Those that were put into it.
     pub sent: u64,
-    /// Those that came out at the far end.
+    /// Those that came out at the far end, without copies that the link made.
     pub delivered: u64,
 }
 
@@ -94,6 +98,15 @@ impl Moved {
 pub struct PathReport {
     /// Its name.
     pub name: String,
+    /// From the client to the server.
+    pub up: LinkStats,
+    /// From the server to the client.
+    pub down: LinkStats,
+}
+
+/// What happened on a link behind the first one, or behind the paths.
+#[derive(Debug, Clone)]
+pub struct HopReport {
     /// From the client to the server.
     pub up: LinkStats,
     /// From the server to the client.

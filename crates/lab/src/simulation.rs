@@ -110,7 +110,7 @@ impl Simulation {
             network,
             ends,
             shifts,
-            window: WindowWatch::of(&planned),
+            window: WindowWatch::default(),
             moves: 0,
             server_config,
             planned,

@@ -361,6 +361,22 @@ fn whoever_reads_results_may_go() {
 }
 
 #[test]
+fn links_in_a_row_have_their_figures() {
+    let dir = TestDir::new("lab-hops");
+    let file = dir.path().join("hops.toml");
+    fs::write(&file, SMALL.replace("[[connection]]", "[[hop]]\nlink = { rate_mbps = 5 }\n[[connection]]"))
+        .expect("written");
+    let file = file.to_str().expect("a path");
+    let run =
+        &finish(fulmar(&["lab", "run", file, "--controller", "cubic", "--json"])).succeeded().objects()[0];
+    let hop = &run["hops"][0];
+    has_exactly(hop, &["up", "down"]);
+    assert_eq!(run["metrics"]["utilisation"], hop["down"]["utilisation"]);
+    let told = finish(fulmar(&["lab", "run", file, "--controller", "cubic"])).succeeded().stdout();
+    assert!(told.contains("hop 1: up "), "{told}");
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_told_before_the_runs() {
     let dir = TestDir::new("lab-plot");
     let page = dir.path().join("none/page.html");

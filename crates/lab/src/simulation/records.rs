@@ -27,6 +27,7 @@ impl Simulation {
             down: self.link_stats(Side::Server),
             paths: self.network.path_reports(&self.world),
             window: self.window.finish(),
+            hops: self.network.hop_reports(&self.world),
             recording: self.recording(),
         }
     }

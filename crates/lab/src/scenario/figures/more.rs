@@ -49,7 +49,8 @@ impl MoreFigures {
         let all = || report.connections.iter().flat_map(sides);
         let mut datagrams: Vec<Message> = report.connections.iter().flat_map(Message::of).collect();
         datagrams.sort_by_key(|datagram| datagram.delay);
-        let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring));
+        let delays = [Side::Client, Side::Server].map(|sender| measuring.way(sender).delay);
+        let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring, delays));
         let datagram_delays_outside_events = calm.map(|datagram| datagram.delay).collect();
         let datagram_delays: Vec<Duration> = datagrams.iter().map(|datagram| datagram.delay).collect();
         let resumed = measuring.repaired_at.zip(report.first_watched);
@@ -152,13 +153,13 @@ fn watched_rate<'a>(
     measuring: Measuring<'_>,
     sender: Side,
 ) -> Option<(Rate<'a>, Option<Instant>)> {
-    let [up, down] = measuring.links;
-    let link = if sender.is_client() { up } else { down };
     let reads = report.connections.iter().filter_map(|connection| {
         let [client, server] = sides(connection);
         if sender.is_client() { server.first_read } else { client.first_read }
     });
-    let rate = Rate::new(&report.arrivals, link.rate_bps?, up.delay + down.delay)?;
+    let (there, back) = (measuring.way(sender), measuring.way(!sender));
+    let round = there.delay + back.delay;
+    let rate = Rate::new(&report.arrivals, there, round)?;
     Some((rate, reads.min()))
 }
 
@@ -186,9 +187,8 @@ impl Message {
     }
 
     /// Whether it was sent in a stop of its direction, or was under way when one began.
-    fn is_held_up(&self, measuring: Measuring<'_>) -> bool {
-        let [up, down] = measuring.links.map(|link| link.delay);
-        let way = if self.sender.is_client() { up } else { down };
+    fn is_held_up(&self, measuring: Measuring<'_>, delays: [Duration; 2]) -> bool {
+        let way = delays[usize::from(self.sender.is_server())];
         measuring.events.iter().any(|event| {
             event.concerns(self.sender) && event.start <= self.sent + way && self.sent <= event.end
         })
