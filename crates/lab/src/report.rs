@@ -155,6 +155,9 @@ pub struct ConnectionReport {
     pub client: SideReport,
     /// The server's end; empty if the client never reached it.
     pub server: SideReport,
+    /// Bytes of streams that the applications of both ends had read when the first connection was done that is no preparation: until
+    /// then they all compete. `None` if none was done before its time was over, or if this one had not begun then.
+    pub bytes_at_first_end: Option<u64>,
 }
 
 /// One end of a connection.
@@ -222,7 +225,8 @@ pub struct Failure {
 impl ConnectionReport {
     pub(crate) fn of(client: &Session, server: Option<&Session>) -> Self {
         let Some(server) = server else {
-            return Self { client: SideReport::of(client), server: SideReport::default() };
+            let (client, server) = (SideReport::of(client), SideReport::default());
+            return Self { client, server, bytes_at_first_end: None };
         };
         let frame_delays = |from: &Session, to: &Session| {
             let frames = from.application().frames().iter();
@@ -231,6 +235,7 @@ impl ConnectionReport {
         Self {
             client: SideReport { frame_delays: frame_delays(server, client), ..SideReport::of(client) },
             server: SideReport { frame_delays: frame_delays(client, server), ..SideReport::of(server) },
+            bytes_at_first_end: None,
         }
     }
 }

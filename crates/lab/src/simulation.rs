@@ -65,6 +65,8 @@ pub struct Simulation {
     watched_sender: Option<Side>,
     arrivals: Vec<(Instant, u32)>,
     window: WindowWatch,
+    /// What the applications of each connection had read when the first one was done that is no preparation.
+    first_end: Option<Vec<u64>>,
     steps: u64,
     steps_at_once: u64,
 }
@@ -121,6 +123,7 @@ impl Simulation {
             capture,
             watched_sender: lab.watched_sender,
             arrivals: Vec::new(),
+            first_end: None,
             steps: 0,
             steps_at_once: 0,
         })

@@ -43,7 +43,8 @@ pub enum Metric {
     BytesInFlightMax,
     /// Connections that the server accepted.
     ConnectionsAccepted,
-    /// Jain's index of the bytes that the connections moved: 1 if all moved the same.
+    /// Jain's index of the bytes that the connections moved until the first one was done, or their times were over: 1 if all moved the
+    /// same. It takes two connections.
     JainIndex,
     /// The smallest share that a connection had of the bytes of all.
     ShareMin,
@@ -200,8 +201,8 @@ impl Metric {
             true => (&figures.client, 0),
             false => (&figures.server, 1),
         };
-        match self {
         let link = figures.bottleneck(direction);
+        match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => figures.completion_s,
             Self::SumShare | Self::BestShare | Self::BestAndHalfShare => figures.goodput_mbps(),
             Self::SumAfterS => more.sum_after_s,

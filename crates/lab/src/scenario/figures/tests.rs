@@ -10,12 +10,14 @@ fn jains_index_is_one_for_equal_flows_and_low_for_a_greedy_one() {
     assert_eq!(by_connection(&[5, 5, 5]).jain_index(), Some(1.0));
     assert_eq!(by_connection(&[9, 0, 0]).jain_index(), Some(1.0 / 3.0));
     assert_eq!(by_connection(&[0, 0]).jain_index(), None);
+    assert_eq!(by_connection(&[9]).jain_index(), None);
 }
 
 #[test]
 fn the_smallest_share_is_that_of_the_slowest_flow() {
     assert_eq!(by_connection(&[30, 10]).share_min(), Some(0.25));
     assert_eq!(by_connection(&[]).share_min(), None);
+    assert_eq!(by_connection(&[9]).share_min(), None);
 }
 
 #[test]
@@ -157,4 +159,19 @@ fn the_rate_that_is_reached_again_after_a_stop_is_that_of_the_schedule() {
     let figures = run(&format!("{LINK}{slower}{stop}[[connection]]\nupload_bytes = 5_000_000\n"));
     let rounds = figures.metrics["back_at_rate_rtts"];
     assert!(rounds < 20.0, "{rounds}");
+}
+
+#[test]
+fn transfers_that_end_compete_until_the_first_one_is_done() {
+    let two = "[[connection]]\nupload_bytes = 1_000_000\n[[connection]]\nupload_bytes = 4_000_000\n";
+    let figures = run(&format!("{LINK}{two}"));
+    assert!(figures.metrics["share_min"] > 0.3, "{:?}", figures.metrics);
+    assert!(figures.more.bytes_by_connection.iter().sum::<u64>() < 4_000_000);
+    // One after the other they do not compete, and with a time each everything counts.
+    let turns = run(&format!("{LINK}[[connection]]\nupload_bytes = 100_000\nrepeat = 3\n"));
+    assert!(!turns.metrics.contains_key("jain_index") && !turns.metrics.contains_key("share_min"));
+    let timed = "[[connection]]\nupload_bytes = 90_000_000\nstop_after_s = 2\n".repeat(2);
+    let timed = run(&format!("{LINK}{timed}"));
+    assert_eq!(timed.more.bytes_by_connection.iter().sum::<u64>(), timed.bytes);
+    assert!(timed.metrics["jain_index"] > 0.5);
 }
