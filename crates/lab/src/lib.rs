@@ -50,8 +50,8 @@ pub use host::{Host, Peaks, Session};
 use lab::SERVER_ADDRESS;
 pub use lab::{Churn, Close, Connecting, Lab, LabPath, Limits, Role, Shift};
 pub use report::{
-    ConnectionLogs, ConnectionReport, Failure, Moved, PathRecording, PathReport, Progress, Recording,
-    RunReport, SideReport, Window,
+    ConnectionLogs, ConnectionReport, Failure, HopReport, Moved, PathRecording, PathReport, Progress,
+    Recording, RunReport, SideReport, Window,
 };
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};

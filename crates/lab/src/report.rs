@@ -39,8 +39,10 @@ pub struct RunReport {
     pub down: LinkStats,
     /// Each path by itself; empty if the run had one link that is no path.
     pub paths: Vec<PathReport>,
-    /// The part of the run that its rates are about, if that is not all of it: there is a connection that is not
-    /// [`Role::Measured`](crate::Role::Measured), and a measured one has read something.
+    /// The links behind those, from the client's end to the server's.
+    pub hops: Vec<HopReport>,
+    /// The part of the run that its rates are about; `None` if no connection that is [`Role::Measured`](crate::Role::Measured) has read
+    /// anything.
     pub window: Option<Window>,
     /// What was recorded, if [`Lab::recorded`](crate::Lab::recorded) asked for it.
     pub recording: Option<Recording>,
@@ -62,6 +64,8 @@ pub struct Progress {
     pub bytes_read: u64,
     /// What each link had moved, from the client to the server and back: those of the paths, or the only one.
     pub links: Vec<[Moved; 2]>,
+    /// The same of the links behind those.
+    pub hops: Vec<[Moved; 2]>,
 }
 
 /// Bytes of UDP payload that one direction of a link had moved at some time.
@@ -69,7 +73,7 @@ pub struct Progress {
 pub struct Moved {
     /// Those that were put into it.
     pub sent: u64,
-    /// Those that came out at the far end.
+    /// Those that came out at the far end, without copies that the link made.
     pub delivered: u64,
 }
 
@@ -85,7 +89,7 @@ impl Sum for Moved {
 impl Moved {
     /// All that the link has moved.
     pub(crate) fn of(stats: &LinkStats) -> Self {
-        Self { sent: stats.bytes_sent, delivered: stats.bytes_delivered }
+        Self { sent: stats.bytes_sent, delivered: stats.bytes_delivered - stats.bytes_of_copies }
     }
 }
 
@@ -94,6 +98,15 @@ impl Moved {
 pub struct PathReport {
     /// Its name.
     pub name: String,
+    /// From the client to the server.
+    pub up: LinkStats,
+    /// From the server to the client.
+    pub down: LinkStats,
+}
+
+/// What happened on a link behind the first one, or behind the paths.
+#[derive(Debug, Clone)]
+pub struct HopReport {
     /// From the client to the server.
     pub up: LinkStats,
     /// From the server to the client.
@@ -142,6 +155,9 @@ pub struct ConnectionReport {
     pub client: SideReport,
     /// The server's end; empty if the client never reached it.
     pub server: SideReport,
+    /// Bytes of streams that the applications of both ends had read when the first connection was done that is no preparation: until
+    /// then they all compete. `None` if none was done before its time was over, or if this one had not begun then.
+    pub bytes_at_first_end: Option<u64>,
 }
 
 /// One end of a connection.
@@ -209,7 +225,8 @@ pub struct Failure {
 impl ConnectionReport {
     pub(crate) fn of(client: &Session, server: Option<&Session>) -> Self {
         let Some(server) = server else {
-            return Self { client: SideReport::of(client), server: SideReport::default() };
+            let (client, server) = (SideReport::of(client), SideReport::default());
+            return Self { client, server, bytes_at_first_end: None };
         };
         let frame_delays = |from: &Session, to: &Session| {
             let frames = from.application().frames().iter();
@@ -218,6 +235,7 @@ impl ConnectionReport {
         Self {
             client: SideReport { frame_delays: frame_delays(server, client), ..SideReport::of(client) },
             server: SideReport { frame_delays: frame_delays(client, server), ..SideReport::of(server) },
+            bytes_at_first_end: None,
         }
     }
 }

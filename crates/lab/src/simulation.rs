@@ -65,6 +65,8 @@ pub struct Simulation {
     watched_sender: Option<Side>,
     arrivals: Vec<(Instant, u32)>,
     window: WindowWatch,
+    /// What the applications of each connection had read when the first one was done that is no preparation.
+    first_end: Option<Vec<u64>>,
     steps: u64,
     steps_at_once: u64,
 }
@@ -110,7 +112,7 @@ impl Simulation {
             network,
             ends,
             shifts,
-            window: WindowWatch::of(&planned),
+            window: WindowWatch::default(),
             moves: 0,
             server_config,
             planned,
@@ -121,6 +123,7 @@ impl Simulation {
             capture,
             watched_sender: lab.watched_sender,
             arrivals: Vec::new(),
+            first_end: None,
             steps: 0,
             steps_at_once: 0,
         })

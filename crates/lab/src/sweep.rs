@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use fulmar_sim::Loss;
 use serde::Serialize;
 
 use crate::scenario::{ControllerName, Row, RunError, Scenario, ScenarioError, Verdict, median};
@@ -99,6 +100,24 @@ impl Sweep {
         ratio: f64,
     ) -> Result<Self, ScenarioError> {
         let wrong = |message: String| ScenarioError::new(name, message);
+        if !settings.clone().into_iter().any(|setting| setting.contains("{x")) {
+            return Err(wrong("no setting has an `{x}`, for which the values of a sweep stand".to_owned()));
+        }
+        Self::along(name, (from, to), ratio, |x| {
+            let own = settings.clone().into_iter().map(|setting| fitting(scenario, setting, x));
+            let own: Vec<String> = own.collect::<Result<_, _>>().map_err(wrong)?;
+            scenario.with_settings(own.iter().map(String::as_str))
+        })
+    }
+
+    /// What `at` makes of the values from `from` to `to`.
+    fn along(
+        name: &str,
+        (from, to): (f64, f64),
+        ratio: f64,
+        at: impl Fn(f64) -> Result<Scenario, ScenarioError>,
+    ) -> Result<Self, ScenarioError> {
+        let wrong = |message: String| ScenarioError::new(name, message);
         if !(from > 0.0 && from <= to && to.is_finite()) {
             return Err(wrong(format!(
                 "a sweep is from a positive value to a larger one, not {from} to {to}"
@@ -107,21 +126,12 @@ impl Sweep {
         if !(ratio > 1.0 && (to / from).ln() / ratio.ln() < POINTS_MAX as f64) {
             return Err(wrong(format!("a sweep has at most {POINTS_MAX} points, and a ratio above 1")));
         }
-        if !settings.clone().into_iter().any(|setting| setting.contains("{x")) {
-            return Err(wrong("no setting has an `{x}`, for which the values of a sweep stand".to_owned()));
-        }
         let mut points = Vec::new();
         let mut value = from;
         while value <= to * (1.0 + 1e-9) {
             // Four digits: machines need not agree on more.
             let x: f64 = format!("{value:.3e}").parse().unwrap_or(value);
-            let own: Vec<String> = settings
-                .clone()
-                .into_iter()
-                .map(|setting| fitting(scenario, setting, x))
-                .collect::<Result<_, _>>()
-                .map_err(wrong)?;
-            points.push((x, scenario.with_settings(own.iter().map(String::as_str))?));
+            points.push((x, at(x)?));
             value *= ratio;
         }
         Ok(Self { name: name.to_owned(), points })
@@ -136,13 +146,17 @@ impl Sweep {
         let link = Scenario::parse("sweep", LINK)?;
         let lossy = link.with_settings([LOSS])?;
         let uniform = "link.loss={ uniform = { probability = {x} } }";
-        // Bursts of four in the mean.
-        let bursts = "link.loss={ burst = { probability = {x*0.25}, length_min = 1, length_max = 7 } }";
+        // Bursts of four in the mean, and the share that they lose.
+        let bursts = |share: f64| {
+            let begins = Loss::burst_probability(share, 4.0);
+            let loss = format!("{{ burst = {{ probability = {begins}, length_min = 1, length_max = 7 }} }}");
+            link.with_settings([format!("link.loss={loss}").as_str()])
+        };
         Ok(vec![
             Self::new("sweep/rtt", &link, RTT, (5.0, 600.0), RATIO)?,
             Self::new("sweep/rtt-with-loss", &lossy, RTT, (5.0, 600.0), RATIO)?,
             Self::new("sweep/loss", &link, [uniform], (0.0005, 0.1), RATIO)?,
-            Self::new("sweep/burst-loss", &link, [bursts], (0.0005, 0.1), RATIO)?,
+            Self::along("sweep/burst-loss", (0.0005, 0.1), RATIO, bursts)?,
             Self::new("sweep/queue", &link, ["link.queue_ms={x*100}"], (0.1, 4.0), RATIO)?,
         ])
     }

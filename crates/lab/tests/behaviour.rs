@@ -172,7 +172,7 @@ fn world(worlds: Worlds, seed: u64) -> String {
 
 fn report_lines(report: &RunReport) -> String {
     let mut lines = format!("{}: {:.6} s\n", report.seed, report.duration.as_secs_f64());
-    for ConnectionReport { client, server } in &report.connections {
+    for ConnectionReport { client, server, .. } in &report.connections {
         let _ = writeln!(lines, "    client {}\n    server {}", side_line(client), side_line(server));
     }
     lines

@@ -131,12 +131,14 @@ function linesOf(groups, factor) {
   const lines = new Map();
   groups.forEach(({ group, summary }) => {
     const x = valueOf(group, setting);
-    if (x === null || (logarithmic.x && x <= 0) || (logarithmic.y && summary.median_low * factor <= 0)) return;
+    // Of few runs there is no interval.
+    const sure = summary.median_low !== null, [low, high] = sure ? [summary.median_low, summary.median_high] : [summary.median, summary.median];
+    if (x === null || (logarithmic.x && x <= 0) || (logarithmic.y && low * factor <= 0)) return;
     const others = group.settings.filter(([key]) => key !== setting).map(([key, value]) => key.split(".").pop() + "=" + value);
     const scenario = new Set(data.groups.map((one) => one.scenario)).size > 1 ? [group.scenario] : [];
-    const name = [...scenario, group.controller, ...others].filter((part) => part).join(" · ");
+    const name = [...scenario, group.controller, ...others, ...group.origin].filter((part) => part).join(" · ");
     if (!lines.has(name)) lines.set(name, { name, controller: group.controller, points: [] });
-    lines.get(name).points.push({ x, y: summary.median * factor, low: summary.median_low * factor, high: summary.median_high * factor });
+    lines.get(name).points.push({ x, y: summary.median * factor, low: low * factor, high: high * factor, sure });
   });
   const all = [...lines.values()];
   const DASHES = [[], [9, 5], [2, 4], [9, 4, 2, 4]];
@@ -149,17 +151,27 @@ function linesOf(groups, factor) {
   return all;
 }
 
+// What the points of these lines are.
+function pointsAre(lines) {
+  const unsure = lines.flatMap((line) => line.points).filter(({ sure }) => !sure).length;
+  const text = "medians with their confidence intervals of 95 %";
+  if (!unsure) return text;
+  return unsure === lines.flatMap((line) => line.points).length ? "medians; too few runs for an interval" : text + "; too few runs for an interval where there is none";
+}
+
 function drawIntervals(lines) {
   return (plot) => {
     const { ctx } = plot, ratio = devicePixelRatio, half = 4 * ratio;
     ctx.save();
-    lines.forEach((line) => line.points.forEach(({ x, y, low, high }) => {
+    lines.forEach((line) => line.points.forEach(({ x, y, low, high, sure }) => {
       const left = plot.valToPos(x, "x", true), at = (value) => plot.valToPos(value, "y", true);
       ctx.strokeStyle = ctx.fillStyle = line.color(); ctx.lineWidth = 1.5 * ratio;
-      ctx.beginPath();
-      ctx.moveTo(left, at(low)); ctx.lineTo(left, at(high));
-      [low, high].forEach((value) => { ctx.moveTo(left - half, at(value)); ctx.lineTo(left + half, at(value)); });
-      ctx.stroke();
+      if (sure) {
+        ctx.beginPath();
+        ctx.moveTo(left, at(low)); ctx.lineTo(left, at(high));
+        [low, high].forEach((value) => { ctx.moveTo(left - half, at(value)); ctx.lineTo(left + half, at(value)); });
+        ctx.stroke();
+      }
       ctx.beginPath(); ctx.arc(left, at(y), 3 * ratio, 0, 7); ctx.fill();
     }));
     ctx.restore();
@@ -199,7 +211,7 @@ function against(groups, width) {
   const choice = element("select", { id: "setting", "aria-label": "Setting", onchange: () => { setting = choice.value; rebuild(); } }, ...numeric.map((name) => element("option", { value: name }, name)));
   choice.value = setting;
   const tools = element("div", { class: "keys" }, choice, box("x"), box("y"), ...lines.map(key));
-  return { plot, holder: element("div", {}, tools, holder) };
+  return { plot, text: pointsAre(lines), holder: element("div", {}, tools, holder) };
 }
 
 const area = element("div", {});
@@ -214,7 +226,7 @@ function rebuild() {
   window.charts = charts;
   area.replaceChildren(
     card(titleOf(figure), "by group", null, table()),
-    ...(line ? [card(titleOf(figure) + " against a setting", "medians with their confidence intervals of 95 %", line.plot, line.holder)] : []),
+    ...(line ? [card(titleOf(figure) + " against a setting", line.text, line.plot, line.holder)] : []),
     element("div", { class: two ? "grid2" : "" },
       card("Boxes", "quartiles and median; whiskers from 10 % to 90 %, dots at the extremes", box.plot, box.holder),
       card("Share of runs", "at or below a value; drag to zoom, double click for all", curve.plot, curve.holder)));

@@ -27,7 +27,15 @@ pub struct ResultRow {
     pub scenario: String,
     /// The congestion controller.
     pub controller: String,
-    /// The settings of a campaign, by name.
+    /// The seed, if it is told.
+    pub seed: Option<u64>,
+    /// The hash of the scenario's text; empty if it is not told.
+    pub scenario_sha256: String,
+    /// The version that has made it; empty if it is not told.
+    pub version: String,
+    /// The fingerprint of its packets; empty of a run that failed.
+    pub trace_sha256: String,
+    /// The settings of a campaign, by name; numbers in one form, so that `20` is `20.0`.
     pub settings: Vec<(String, String)>,
     /// Its numbers, those of a side as in `client.packets_lost`, of a path as in `paths.A.down.bytes_sent`.
     pub figures: BTreeMap<String, f64>,
@@ -82,6 +90,10 @@ fn row(value: &Value) -> Result<ResultRow, String> {
     let mut row = ResultRow {
         scenario: text("scenario"),
         controller: text("controller"),
+        scenario_sha256: text("scenario_sha256"),
+        version: text("version"),
+        trace_sha256: text("trace_sha256"),
+        seed: object.get("seed").and_then(Value::as_u64),
         error: object.get("error").and_then(Value::as_str).map(str::to_owned),
         ..ResultRow::default()
     };
@@ -97,16 +109,22 @@ fn row(value: &Value) -> Result<ResultRow, String> {
                 let numbers = side.iter().filter_map(|(key, value)| Some((key, value.as_f64()?)));
                 row.figures.extend(numbers.map(|(key, value)| (format!("{name}.{key}"), value)));
             }
-            Value::Array(parts) => row.figures.extend(parts.iter().flat_map(|part| part_figures(name, part))),
+            Value::Array(parts) => {
+                let parts = parts.iter().enumerate();
+                row.figures.extend(parts.flat_map(|(place, part)| part_figures(name, place, part)));
+            }
             other => row.figures.extend(other.as_f64().map(|value| (name.clone(), value))),
         }
     }
     Ok(row)
 }
 
-/// The numbers of a part that has a name, such as a path, as in `paths.A.down.bytes_sent`.
-fn part_figures(list: &str, part: &Value) -> Vec<(String, f64)> {
-    let Some(name) = part.get("name").and_then(Value::as_str) else { return Vec::new() };
+/// The numbers of a part, such as a path or a hop, by its name, or by its number from 1 if it has none: as in
+/// `paths.A.down.bytes_sent` and `hops.1.up.load`.
+fn part_figures(list: &str, place: usize, part: &Value) -> Vec<(String, f64)> {
+    let name = part.get("name").and_then(Value::as_str);
+    let name = name.map_or_else(|| (place + 1).to_string(), str::to_owned);
+    let name = name.as_str();
     let tables = part.as_object().into_iter().flatten();
     let tables = tables.filter_map(|(table, numbers)| Some((table, numbers.as_object()?)));
     let figures = tables.flat_map(|(table, numbers)| {
@@ -118,7 +136,20 @@ fn part_figures(list: &str, part: &Value) -> Vec<(String, f64)> {
 
 /// A value as it was set: strings without quotes.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    setting(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// The largest whole number up to which a number of 64 bits has all of them.
+const WHOLE_MAX: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+
+/// A setting; of a number (TOML has `_` between digits) the shortest form.
+fn setting(text: String) -> String {
+    let is_number = text.trim_start_matches(['+', '-']).starts_with(|first: char| first.is_ascii_digit());
+    let number = text.replace('_', "").parse::<f64>().ok();
+    match number.filter(|number| is_number && number.abs() <= WHOLE_MAX) {
+        Some(number) => number.to_string(),
+        None => text,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,9 @@ use serde::Serialize;
 /// So many points of a distribution are drawn at most.
 const STEPS_MAX: usize = 400;
 
+/// So many numbers have a confidence interval of 95 % for their median at least.
+const INTERVAL_MIN: usize = 6;
+
 /// What is told of a set of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
@@ -19,10 +22,10 @@ pub struct Summary {
     /// The middle one.
     pub median: f64,
     /// Where the median of all such runs begins, with a confidence of 95 %: by the order of the numbers, whatever their
-    /// distribution. Of fewer than six it is the smallest.
-    pub median_low: f64,
+    /// distribution. `None` of fewer than six, between whose extremes it lies with less than that.
+    pub median_low: Option<f64>,
     /// Where it ends.
-    pub median_high: f64,
+    pub median_high: Option<f64>,
     /// The upper quartile.
     pub p75: f64,
     /// The value that nine tenths do not exceed.
@@ -46,11 +49,11 @@ impl Summary {
             0..=STEPS_MAX => sorted.clone(),
             _ => (0..STEPS_MAX).map(|step| at(step as f64 / (STEPS_MAX - 1) as f64)).collect(),
         };
-        let (low, high) = median_interval(sorted.len());
+        let interval = median_interval(sorted.len());
         Some(Self {
             n: sorted.len(),
-            median_low: sorted[low],
-            median_high: sorted[high],
+            median_low: interval.map(|(low, _)| sorted[low]),
+            median_high: interval.map(|(_, high)| sorted[high]),
             min,
             p10: at(0.1),
             p25: at(0.25),
@@ -65,10 +68,11 @@ impl Summary {
 }
 
 /// The places in `n` sorted numbers between which the median of the whole lies with a confidence of 95 %. How many numbers lie
-/// below that median is distributed binomially: its mean is `n / 2`, its deviation half the root of `n`.
-fn median_interval(n: usize) -> (usize, usize) {
+/// below that median is distributed binomially: its mean is `n / 2`, its deviation half the root of `n`. All of five numbers are on one
+/// side of it in one of sixteen cases: fewer than six say nothing with that confidence.
+fn median_interval(n: usize) -> Option<(usize, usize)> {
     let below = (n as f64 / 2.0 - 1.96 * (n as f64).sqrt() / 2.0).round().max(1.0) as usize - 1;
-    (below, n - 1 - below)
+    (n >= INTERVAL_MIN).then_some((below, n - 1 - below))
 }
 
 /// The value that this share of the sorted numbers does not exceed; between two of them by their distance.
@@ -95,10 +99,11 @@ mod tests {
     #[test]
     fn the_median_of_all_lies_between_two_of_the_numbers() {
         let interval =
-            |n: u32| Summary::of((1..=n).map(f64::from)).map(|s| (s.median_low, s.median_high)).unwrap();
+            |n: u32| Summary::of((1..=n).map(f64::from)).and_then(|s| s.median_low.zip(s.median_high));
         // The tables of the sign test have 6 and 15 for 20, and 40 and 61 for 100.
-        assert_eq!((interval(20), interval(100)), ((6.0, 15.0), (40.0, 61.0)));
-        assert_eq!((interval(1), interval(5)), ((1.0, 1.0), (1.0, 5.0)));
+        assert_eq!((interval(20), interval(100)), (Some((6.0, 15.0)), Some((40.0, 61.0))));
+        assert_eq!(interval(6), Some((1.0, 6.0)));
+        assert_eq!((interval(1), interval(5)), (None, None));
     }
 
     #[test]

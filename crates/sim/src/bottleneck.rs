@@ -15,6 +15,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Bottleneck {
     rate_bps: Option<u64>,
+    /// The last rate above 0: what a queue holds does not shrink while the transmitter stands still.
+    moving_bps: Option<u64>,
     limit: QueueLimit,
     queue: Box<dyn Discipline>,
     sending: Option<Sending>,
@@ -37,22 +39,33 @@ struct Sending {
 impl Bottleneck {
     pub(crate) fn new(rate_bps: Option<u64>, limit: QueueLimit, aqm: Aqm) -> Self {
         let queue = aqm.queue(limit);
-        Self { rate_bps, limit, queue, sending: None, paused_until: None, carry: 0 }
+        let moving_bps = rate_bps.filter(|rate_bps| *rate_bps > 0);
+        Self { rate_bps, moving_bps, limit, queue, sending: None, paused_until: None, carry: 0 }
     }
 
     /// What a packet that comes now would find.
     fn transmitter(&self, now: Instant) -> Transmitter {
         let rate_bps = self.rate_bps.unwrap_or(u64::MAX);
-        let free_at = match (&self.sending, self.paused_until) {
-            (Some(sending), _) => sending.ends,
-            (None, Some(until)) => until,
+        let own_end = match (&self.sending, self.paused_until) {
+            (Some(sending), _) => match self.rate_bps {
+                Some(0) => self.time_at_moving_rate(sending.bits_left),
+                _ => sending.ends.saturating_since(now),
+            },
+            (None, Some(until)) => until.saturating_since(now),
             (None, None) => return Transmitter { idle: true, wait: Duration::ZERO, rate_bps },
         };
-        let wait = match self.queue.bytes().saturating_mul(8 * NANOS_PER_SECOND).checked_div(rate_bps) {
-            Some(nanos) => free_at.saturating_since(now) + Duration::from_nanos(nanos),
-            None => Duration::MAX,
-        };
+        let wait = own_end + self.time_at_moving_rate(self.queue.bytes().saturating_mul(8));
         Transmitter { idle: false, wait, rate_bps }
+    }
+
+    /// How long so many bits take at the rate, or at the last one above 0. Before the first one nobody can say, and there is no
+    /// limit of time.
+    fn time_at_moving_rate(&self, bits: u64) -> Duration {
+        let rate_bps = match self.rate_bps {
+            None => u64::MAX,
+            Some(_) => self.moving_bps.unwrap_or(u64::MAX),
+        };
+        Duration::from_nanos(bits.saturating_mul(NANOS_PER_SECOND) / rate_bps)
     }
 
     /// Begins with the next packet, if the transmitter is free and there is one. Without a rate, everything
@@ -90,6 +103,7 @@ impl Bottleneck {
     fn set_rate(&mut self, rate_bps: Option<u64>, cx: &mut Context<'_>) {
         let before = self.rate_bps;
         self.rate_bps = rate_bps;
+        self.moving_bps = rate_bps.filter(|rate_bps| *rate_bps > 0).or(self.moving_bps);
         self.carry = 0;
         match (before, rate_bps) {
             (Some(before), Some(rate_bps)) => self.go_on(before, rate_bps, cx.now()),

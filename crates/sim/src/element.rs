@@ -122,6 +122,6 @@ impl<'a> Context<'a> {
 
     /// A copy of a packet, in a spare buffer.
     pub fn copy_of(&mut self, packet: &Packet) -> Packet {
-        Packet { payload: self.pool.copy_of(&packet.payload), ..*packet }
+        Packet { payload: self.pool.copy_of(&packet.payload), is_copy: true, ..*packet }
     }
 }

@@ -40,7 +40,7 @@ pub enum Jitter {
     /// The mean of the sum is within 0.4 ms of `mean` for means of 1 to 85 ms; it is never less than 0.7 ms and
     /// never more than 87 ms.
     Wifi {
-        /// The mean.
+        /// The mean; more than [`Jitter::WIFI_MEAN_MAX`] counts as that.
         mean: Duration,
     },
 }
@@ -55,6 +55,9 @@ const EXP_MINUS_1: f64 = 0.367_879_441_171_442_33;
 const EXP_MINUS_12: f64 = 6.144_212_353_328_21e-6;
 
 impl Jitter {
+    /// The largest mean that [`Jitter::Wifi`] has: each packet stops then.
+    pub const WIFI_MEAN_MAX: Duration = Duration::from_millis(85);
+
     /// A bell curve with a deviation of a third of its middle.
     pub fn bell(mean: Duration) -> Self {
         Self::Normal { mean, deviation: mean / 3 }

@@ -78,6 +78,15 @@ pub enum Loss {
     Everything,
 }
 
+impl Loss {
+    /// The probability with which a [`Loss::Burst`] begins bursts of so many packets in the mean, so that this share (0 to 1) of all
+    /// packets is lost. A burst begins with a packet that would come through, or with the one behind another burst: between two there are
+    /// (1 - begins) / begins packets, in the mean, for each `packets` that are lost.
+    pub fn burst_probability(share: f64, packets: f64) -> f64 {
+        share / (packets * (1.0 - share) + share)
+    }
+}
+
 /// Loses packets as a [`Loss`] model says.
 #[derive(Debug)]
 pub(crate) struct Lossy {

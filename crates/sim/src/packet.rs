@@ -54,6 +54,8 @@ pub struct Packet {
     pub(crate) index: u64,
     /// The size of a packet of cross traffic, which has no payload; 0 for all others.
     pub(crate) filler: u32,
+    /// Whether the pipe that it is in has made it of another packet.
+    pub(crate) is_copy: bool,
     /// How many nodes have forwarded it.
     pub(crate) hops: u8,
 }
@@ -61,7 +63,7 @@ pub struct Packet {
 impl Packet {
     /// A datagram that is not under way yet.
     pub const fn new(source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: Vec<u8>) -> Self {
-        Self { source, destination, ecn, payload, index: 0, filler: 0, hops: 0 }
+        Self { source, destination, ecn, payload, index: 0, filler: 0, is_copy: false, hops: 0 }
     }
 
     /// The number of payload bytes, which is what rates and limits count.

@@ -173,8 +173,9 @@ impl Pipe {
             *timeout = element.next_timeout();
             self.arriving = arriving;
         }
-        for packet in self.passed.drain(..) {
-            self.record.stats.on_delivered(packet.index, packet.size());
+        for mut packet in self.passed.drain(..) {
+            self.record.stats.on_delivered(&packet);
+            packet.is_copy = false;
             at.out.push(packet);
         }
     }

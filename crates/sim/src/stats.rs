@@ -1,7 +1,7 @@
 //! What happened to the packets of one direction of a link.
 
-use crate::Distribution;
 use crate::element::DropReason;
+use crate::{Distribution, Packet};
 
 /// Counters of one direction of a link, since the world began. Cross traffic has its own, but for
 /// `queue_bytes_max`, where it counts like the rest.
@@ -18,6 +18,8 @@ pub struct LinkStats {
     pub packets_delivered: u64,
     /// Payload bytes of those.
     pub bytes_delivered: u64,
+    /// Of those, the bytes of copies that the link made.
+    pub bytes_of_copies: u64,
     /// Copies that the link made.
     pub packets_duplicated: u64,
     /// Packets whose bytes the link changed.
@@ -55,6 +57,7 @@ impl LinkStats {
         self.bytes_sent += other.bytes_sent;
         self.packets_delivered += other.packets_delivered;
         self.bytes_delivered += other.bytes_delivered;
+        self.bytes_of_copies += other.bytes_of_copies;
         self.packets_duplicated += other.packets_duplicated;
         self.packets_corrupted += other.packets_corrupted;
         self.packets_reordered += other.packets_reordered;
@@ -77,13 +80,14 @@ impl LinkStats {
         self.dropped[reason as usize] += 1;
     }
 
-    pub(crate) fn on_delivered(&mut self, index: u64, size: u64) {
+    pub(crate) fn on_delivered(&mut self, packet: &Packet) {
         self.packets_delivered += 1;
-        self.bytes_delivered += size;
-        if self.index_max.is_some_and(|max| index < max) {
+        self.bytes_delivered += packet.size();
+        self.bytes_of_copies += if packet.is_copy { packet.size() } else { 0 };
+        if self.index_max.is_some_and(|max| packet.index < max) {
             self.packets_reordered += 1;
         } else {
-            self.index_max = Some(index);
+            self.index_max = Some(packet.index);
         }
     }
 }

@@ -6,7 +6,8 @@ use fulmar_base::Instant;
 
 use crate::{DropReason, LinkStats, Packet};
 
-/// The most entries of each kind; later ones are counted and not kept.
+/// The most entries of each kind. When there are so many, every second one goes, and of later ones as many: what is kept covers the
+/// whole run, however long it is.
 const ENTRIES_MAX: usize = 1 << 20;
 
 /// The course of one direction of a link since the recording began.
@@ -16,12 +17,14 @@ const ENTRIES_MAX: usize = 1 << 20;
 pub struct LinkTrace {
     /// The queue of the bottleneck, by time.
     pub queue: Vec<QueueSample>,
-    /// Each packet that was dropped, by time.
+    /// Each packet that was dropped, by time; of more than a million, every second one, or fewer.
     pub drops: Vec<DropSample>,
-    /// When a packet was marked with [`Ecn::Ce`](crate::Ecn::Ce), by time.
+    /// When a packet was marked with [`Ecn::Ce`](crate::Ecn::Ce), by time; of more than a million, every second one, or fewer.
     pub marks: Vec<Instant>,
-    /// Entries that were not kept since there were a million of their kind.
+    /// Drops and marks that were not kept since there were a million of their kind.
     pub left_out: u64,
+    /// Which of the drops and of the marks are kept.
+    thinning: [Thinning; 2],
     interval: Duration,
     /// The most bytes since the last sample.
     peak_bytes: u64,
@@ -51,9 +54,24 @@ pub struct DropSample {
     pub index: u64,
 }
 
+/// Which entries of a kind are kept: one of so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Thinning {
+    each: u64,
+    seen: u64,
+}
+
 impl LinkTrace {
     pub(crate) const fn new(interval: Duration) -> Self {
-        Self { queue: Vec::new(), drops: Vec::new(), marks: Vec::new(), left_out: 0, interval, peak_bytes: 0 }
+        Self {
+            queue: Vec::new(),
+            drops: Vec::new(),
+            marks: Vec::new(),
+            left_out: 0,
+            thinning: [Thinning { each: 1, seen: 0 }; 2],
+            interval,
+            peak_bytes: 0,
+        }
     }
 
     fn on_queue(&mut self, at: Instant, bytes: u64) {
@@ -64,18 +82,51 @@ impl LinkTrace {
             None => true,
         };
         if due {
-            let sample = QueueSample { at, bytes, bytes_max: self.peak_bytes };
-            push(&mut self.queue, sample, &mut self.left_out);
+            if self.queue.len() >= ENTRIES_MAX {
+                self.thin_queue();
+            }
+            self.queue.push(QueueSample { at, bytes, bytes_max: self.peak_bytes });
             self.peak_bytes = bytes;
         }
     }
+
+    /// Of two samples, the later one stays, with the peak of both; later ones are as far apart.
+    fn thin_queue(&mut self) {
+        let pairs = self.queue.chunks_exact(2);
+        let joined =
+            pairs.map(|two| QueueSample { bytes_max: two[0].bytes_max.max(two[1].bytes_max), ..two[1] });
+        self.queue = joined.collect();
+        let span =
+            self.queue.last().map_or(Duration::ZERO, |last| last.at.saturating_since(self.queue[0].at));
+        self.interval = self.interval.max(span / ENTRIES_MAX as u32) * 2;
+    }
+
+    fn on_drop(&mut self, drop: DropSample) {
+        self.left_out += self.thinning[0].push(&mut self.drops, drop);
+    }
+
+    fn on_mark(&mut self, at: Instant) {
+        self.left_out += self.thinning[1].push(&mut self.marks, at);
+    }
 }
 
-fn push<T>(entries: &mut Vec<T>, entry: T, left_out: &mut u64) {
-    if entries.len() < ENTRIES_MAX {
-        entries.push(entry);
-    } else {
-        *left_out += 1;
+impl Thinning {
+    /// Takes an entry, unless it is one of those that are left out. Returns how many entries that costs.
+    fn push<T>(&mut self, entries: &mut Vec<T>, entry: T) -> u64 {
+        let number = self.seen;
+        self.seen += 1;
+        let mut left_out = 0;
+        if number.is_multiple_of(self.each) && entries.len() >= ENTRIES_MAX {
+            self.each *= 2;
+            let mut numbers = 0..;
+            entries.retain(|_| numbers.next().is_some_and(|number: u64| number.is_multiple_of(2)));
+            left_out = (ENTRIES_MAX - entries.len()) as u64;
+        }
+        match number.is_multiple_of(self.each) {
+            true => entries.push(entry),
+            false => left_out += 1,
+        }
+        left_out
     }
 }
 
@@ -94,8 +145,7 @@ impl Record {
         }
         self.stats.on_dropped(reason);
         if let Some(trace) = &mut self.trace {
-            let drop = DropSample { at, reason, size: packet.size(), index: packet.index };
-            push(&mut trace.drops, drop, &mut trace.left_out);
+            trace.on_drop(DropSample { at, reason, size: packet.size(), index: packet.index });
         }
     }
 
@@ -105,7 +155,7 @@ impl Record {
         }
         self.stats.packets_marked += 1;
         if let Some(trace) = &mut self.trace {
-            push(&mut trace.marks, at, &mut trace.left_out);
+            trace.on_mark(at);
         }
     }
 
@@ -116,3 +166,6 @@ impl Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,7 +60,7 @@ fn run_all(
 ) -> Result<usize, Failure> {
     let bars = Bars::new(output.wants_bars());
     let bar = bars.with_count(runs.len() as u64);
-    let (mut failed, mut written) = (0, Ok(()));
+    let (mut failed, mut wanted) = (0, Ok(true));
     let task = |number: usize| {
         let point = &runs[number].point;
         let scenario = prepared(scenario, point).map_err(|error| error.to_string())?;
@@ -70,11 +70,11 @@ fn run_all(
         let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
         failed += usize::from(result.is_err());
         bar.inc(1);
-        written = results.take(number, GridLine::new(runs[number], stamp, result));
-        written.is_ok()
+        wanted = results.take(number, GridLine::new(runs[number], stamp, result));
+        matches!(wanted, Ok(true))
     });
     bars.clear();
-    written.map(|()| failed)
+    wanted.map(|_| failed)
 }
 
 /// The scenario with the settings of a run.

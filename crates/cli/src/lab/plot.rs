@@ -135,8 +135,9 @@ fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
     fact("packets sent", side.packets_sent.to_string());
     fact("lost", side.packets_lost.to_string());
     fact("lost in error", side.packets_spurious.to_string());
-    // Of all paths.
-    let dropped = figures.up.packets_dropped + figures.down.packets_dropped;
+    // Of all paths, and of what lies behind them.
+    let hops = figures.hops.iter().map(|hop| hop.up.packets_dropped + hop.down.packets_dropped);
+    let dropped = figures.up.packets_dropped + figures.down.packets_dropped + hops.sum::<u64>();
     fact("dropped by the link", dropped.to_string());
     fact("probe timeouts", side.pto_count.to_string());
     if let (Some(min), Some(max)) = (side.rtt_min_ms, side.rtt_max_ms) {
@@ -146,6 +147,16 @@ fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
     let overwritten: u64 = recording.connections.iter().map(|logs| logs.overwritten).sum();
     if overwritten > 0 {
         fact("log entries without room", overwritten.to_string());
+    }
+    let of_paths = recording.paths.iter().flat_map(|path| [&path.up, &path.down]);
+    // With paths, the first one stands in both.
+    let links: Vec<_> = match recording.paths.is_empty() {
+        true => vec![&recording.up, &recording.down],
+        false => of_paths.collect(),
+    };
+    let left_out: u64 = links.iter().map(|link| link.left_out).sum();
+    if left_out > 0 {
+        fact("drops and marks without room", left_out.to_string());
     }
     facts
 }

@@ -71,20 +71,25 @@ fn by_key(settings: &[String]) -> serde_json::Map<String, Value> {
     pairs.map(|(key, value)| (key.trim().to_owned(), Value::from(value.trim()))).collect()
 }
 
-/// Prints `object` with `--json`, else the lines of `text`. Whoever reads may have gone; everything else that keeps
-/// results from being written is a failure.
+/// Prints `object` with `--json`, else the lines of `text`; see [`write_out`].
 pub(super) fn print<T: Serialize>(
     output: Output,
     object: &T,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let line = match output.is_json() {
-        true => serde_json::to_string(object).map_err(io::Error::other),
-        false => Ok(text()),
+        true => serde_json::to_string(object).map_err(|error| Failure::StandardOutput(error.into()))?,
+        false => text(),
     };
-    let mut stdout = io::stdout().lock();
-    match line.and_then(|line| writeln!(stdout, "{line}")).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::StandardOutput(error)),
-        _ => Ok(()),
+    write_out(&mut io::stdout().lock(), &(line + "\n")).map(|_| ())
+}
+
+/// Writes to standard output, and tells whether somebody still reads. Whoever reads may have gone; everything else that keeps results from
+/// being written is a failure.
+pub(super) fn write_out(stdout: &mut dyn Write, text: &str) -> Result<bool, Failure> {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::StandardOutput(error)),
     }
 }

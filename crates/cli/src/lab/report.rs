@@ -1,12 +1,13 @@
 //! `fulmar lab report`.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use fulmar_plot::{Results, report_page};
 
 use super::args::LabReportArgs;
+use super::print::write_out;
 use crate::failure::Failure;
 
 /// The name that stands for standard input, and for standard output.
@@ -23,9 +24,7 @@ pub(super) fn run(args: &LabReportArgs) -> Result<(), Failure> {
     };
     let page = report_page(&title, &results);
     if args.out.as_os_str() == STDOUT {
-        return io::stdout()
-            .write_all(page.as_bytes())
-            .map_err(Failure::io("cannot write to standard output"));
+        return write_out(&mut io::stdout().lock(), &page).map(|_| ());
     }
     let action = format!("cannot write {}", args.out.display());
     fs::write(&args.out, page).map_err(Failure::io(action))

@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::kept::{Kept, read_kept, sorted};
 use super::args::GridFormat;
 use super::pool::InOrder;
-use super::print::VERSION;
+use super::print::{VERSION, write_out};
 use crate::failure::Failure;
 use crate::part::PartFile;
 
@@ -226,13 +226,14 @@ impl Results {
         self.failed.contains(&self.stamp.id(run))
     }
 
-    /// Takes the result of the run with this number among those of now.
-    pub(super) fn take(&mut self, number: usize, line: GridLine) -> Result<(), Failure> {
+    /// Takes the result of the run with this number among those of now. Returns whether more are wanted: whoever read standard output may
+    /// have gone.
+    pub(super) fn take(&mut self, number: usize, line: GridLine) -> Result<bool, Failure> {
         match &mut self.order {
             Order::Afterwards(_) => self.add(&line),
             Order::Beforehand(waiting) => {
                 let due = waiting.take(number, line);
-                due.iter().try_for_each(|line| self.add(line))
+                due.iter().try_fold(true, |wanted, line| Ok(wanted && self.add(line)?))
             }
         }
     }
@@ -248,15 +249,22 @@ impl Results {
         if sorted == found { Ok(()) } else { PartFile::replace(&path, &sorted) }
     }
 
-    fn add(&mut self, line: &GridLine) -> Result<(), Failure> {
+    fn add(&mut self, line: &GridLine) -> Result<bool, Failure> {
         let text = match self.format {
             GridFormat::Jsonl => {
                 serde_json::to_string(line).map(|json| json + "\n").map_err(io::Error::other)
             }
             GridFormat::Csv => self.csv(line),
         };
-        let written = text.and_then(|text| self.to.write_all(text.as_bytes())).and_then(|()| self.to.flush());
-        written.map_err(Failure::io(format!("cannot write to {}", self.place)))
+        let cannot_write = || Failure::io(format!("cannot write to {}", self.place));
+        let text = text.map_err(cannot_write())?;
+        match self.order {
+            Order::Beforehand(_) => write_out(&mut *self.to, &text),
+            Order::Afterwards(_) => {
+                let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
+                written.map(|()| true).map_err(cannot_write())
+            }
+        }
     }
 
     fn csv(&mut self, line: &GridLine) -> io::Result<String> {

@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use fulmar_lab::scenario::{
-    ControllerName, Figures, LinkFigures, PathFigures, RunError, Scenario, SideFigures,
-};
+use fulmar_lab::scenario::{ControllerName, Figures, LinkFigures, RunError, Scenario, SideFigures};
 use fulmar_plot::{Run, Summary};
 
 use super::args::LabRunArgs;
@@ -185,15 +183,18 @@ pub(super) fn text(line: &RunLine) -> String {
     let change = line.change();
     let completion = figures.completion_s.map_or("nothing arrived".to_owned(), |time| format!("{time:.3} s"));
     let Figures { scenario, controller, seed, bytes, trace_sha256, .. } = figures;
-    let paths: String = figures.paths.iter().map(path).collect();
+    let paths = figures.paths.iter().map(|path| link(&format!("path {}", path.name), &path.up, &path.down));
+    let hops = figures.hops.iter().zip(1..);
+    let hops = hops.map(|(hop, number)| link(&format!("hop {number}"), &hop.up, &hop.down));
+    let links: String = paths.chain(hops).collect();
     format!(
-        "{scenario} {controller} seed {seed}{change}: {completion}, {bytes} bytes\n  client {}\n  server {}\n{paths}  trace {trace_sha256}",
+        "{scenario} {controller} seed {seed}{change}: {completion}, {bytes} bytes\n  client {}\n  server {}\n{links}  trace {trace_sha256}",
         side(&figures.client),
         side(&figures.server),
     )
 }
 
-fn path(path: &PathFigures) -> String {
+fn link(name: &str, up: &LinkFigures, down: &LinkFigures) -> String {
     let direction = |link: &LinkFigures| {
         let used = link.utilisation.map_or(String::new(), |used| format!(", {:.0} % used", used * 100.0));
         format!(
@@ -201,7 +202,7 @@ fn path(path: &PathFigures) -> String {
             link.packets_sent, link.bytes_sent, link.packets_dropped
         )
     };
-    format!("  path {}: up {}; down {}\n", path.name, direction(&path.up), direction(&path.down))
+    format!("  {name}: up {}; down {}\n", direction(up), direction(down))
 }
 
 fn side(side: &SideFigures) -> String {

@@ -1,6 +1,8 @@
 //! `fulmar lab`: names, figures, goals and campaigns, and that a run is the same everywhere.
 
 use std::fs;
+use std::io::Read;
+use std::process::Stdio;
 
 use fulmar_lab::scenario::{ControllerName, Scenario};
 use serde_json::Value;
@@ -334,6 +336,44 @@ fn results_that_cannot_be_written_are_a_failure() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(told.matches("cannot write to standard output").count(), 1, "{told}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn whoever_reads_results_may_go() {
+    let dir = TestDir::new("lab-pipe");
+    let place = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
+    fs::write(dir.path().join("small.toml"), SMALL).expect("written");
+    let campaign =
+        format!("scenario = \"{}\"\ncontrollers = [\"cubic\"]\nseeds = 300\n", place("small.toml"));
+    fs::write(dir.path().join("campaign.toml"), campaign).expect("written");
+    let row = |seed: u32| format!("{{\"scenario\":\"x\",\"seed\":{seed},\"completion_s\":1}}\n");
+    fs::write(dir.path().join("results.jsonl"), (0..9).map(row).collect::<String>()).expect("written");
+    for arguments in
+        [["grid", &place("campaign.toml"), "--format", "csv"], ["report", &place("results.jsonl"), "-o", "-"]]
+    {
+        let mut command = fulmar(&[&["lab"], &arguments[..]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut first = [0; 1];
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("something is written");
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn links_in_a_row_have_their_figures() {
+    let dir = TestDir::new("lab-hops");
+    let file = dir.path().join("hops.toml");
+    fs::write(&file, SMALL.replace("[[connection]]", "[[hop]]\nlink = { rate_mbps = 5 }\n[[connection]]"))
+        .expect("written");
+    let file = file.to_str().expect("a path");
+    let run =
+        &finish(fulmar(&["lab", "run", file, "--controller", "cubic", "--json"])).succeeded().objects()[0];
+    let hop = &run["hops"][0];
+    has_exactly(hop, &["up", "down"]);
+    assert_eq!(run["metrics"]["utilisation"], hop["down"]["utilisation"]);
+    let told = finish(fulmar(&["lab", "run", file, "--controller", "cubic"])).succeeded().stdout();
+    assert!(told.contains("hop 1: up "), "{told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use fulmar_base::Rng;
-use fulmar_sim::Jitter;
+use fulmar_sim::{Jitter, Loss};
 use serde::Serialize;
 
 use super::space::{DataDirection, Space, rounded};
@@ -17,6 +17,8 @@ const SALT: u64 = 0xe0b1_0e5e_0000_0000;
 const PACKET_BYTES: f64 = 1_500.0;
 /// A datagram with an Initial packet (RFC 9000 §14.1), of which each way carries one before any data.
 const INITIAL_BYTES: f64 = 1_200.0;
+/// Datagrams of the server in its flight of the handshake, of which a client needs all.
+const HANDSHAKE_PACKETS: u32 = 4;
 /// What headers, acknowledgements and the handshake add to the bytes of a transfer.
 const OVERHEAD: f64 = 1.045;
 
@@ -60,8 +62,9 @@ pub struct DrawnLink {
     pub jitter: DrawnJitter,
     /// The mean jitter of each direction; 0 without.
     pub jitter_ms: f64,
-    /// The ideal time: two round trips, jitter and two full packets of the handshake included, and the bytes with
-    /// 4.5 % overhead at the full rate, as often as loss makes it necessary.
+    /// The ideal time: two round trips, two full packets of the handshake included, what jitter adds to the flight of the handshake,
+    /// to that of the data and to the single packets before each, and the bytes with 4.5 % overhead at the full rate, as often as
+    /// loss makes it necessary.
     pub ideal_s: f64,
 }
 
@@ -137,24 +140,27 @@ impl DrawnLink {
     fn ideal(&self) -> f64 {
         let rate = self.rate_mbps * 1e6 / 8.0;
         let return_rate = self.return_rate_mbps * 1e6 / 8.0;
-        let rounds = 2.0 * (self.rtt_ms + self.jitter_per_round_ms()) / 1e3;
+        let rounds = (2.0 * self.rtt_ms + self.lateness_ms()) / 1e3;
         let handshake = INITIAL_BYTES / rate + INITIAL_BYTES / return_rate;
         rounds + handshake + self.bytes as f64 * OVERHEAD / rate / (1.0 - self.loss_share)
     }
 
-    /// What jitter adds to a round trip in the mean.
-    fn jitter_per_round_ms(&self) -> f64 {
+    /// What jitter adds in the mean. A flight comes in order, so that its latest packet counts: in the first round trip that is the
+    /// flight of the handshake, in the second one that of the data. The other way it is one packet each time.
+    fn lateness_ms(&self) -> f64 {
         let mean = Duration::from_secs_f64(self.jitter_ms / 1e3);
         let model = match self.jitter {
             DrawnJitter::None => return 0.0,
             DrawnJitter::Bell => Jitter::bell(mean),
             DrawnJitter::Wifi => Jitter::Wifi { mean },
         };
-        // The data come in order, so that the latest of a flight counts; on the way back it is one packet.
-        let spacing = Duration::from_secs_f64(PACKET_BYTES * 8.0 / (self.rate_mbps * 1e6));
+        let spacing = |bytes: f64, rate_mbps: f64| Duration::from_secs_f64(bytes * 8.0 / (rate_mbps * 1e6));
+        let server_mbps = if self.upload { self.return_rate_mbps } else { self.rate_mbps };
+        let handshake = model.mean_in_order(spacing(INITIAL_BYTES, server_mbps), HANDSHAKE_PACKETS);
         let packets = (self.bytes as f64 / PACKET_BYTES).ceil() as u32;
-        let data = model.mean_in_order(spacing, packets);
-        (data + model.mean_in_order(Duration::ZERO, 1)).as_secs_f64() * 1e3
+        let data = model.mean_in_order(spacing(PACKET_BYTES, self.rate_mbps), packets);
+        let single = model.mean_in_order(Duration::ZERO, 1);
+        (handshake + data + single * 2).as_secs_f64() * 1e3
     }
 
     /// A run is given up at this virtual time.
@@ -227,9 +233,7 @@ impl DrawnLink {
             DrawnLoss::None => String::new(),
             DrawnLoss::Single => format!("loss = {{ uniform = {{ probability = {share} }} }}\n"),
             DrawnLoss::Bursts => {
-                // A burst begins with a packet that would come through, or with the one behind another burst: between two there are
-                // (1 - begins) / begins packets, in the mean, for each `burst_packets` that are lost.
-                let begins = rounded(share / (self.burst_packets * (1.0 - share) + share));
+                let begins = rounded(Loss::burst_probability(share, self.burst_packets));
                 let longest = self.longest_burst();
                 format!(
                     "loss = {{ burst = {{ probability = {begins}, length_min = 1, length_max = {longest} }} }}\n"

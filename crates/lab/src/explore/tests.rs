@@ -72,6 +72,21 @@ fn without_loss_the_ideal_is_close_and_the_scenario_file_repeats_the_run() {
 }
 
 #[test]
+fn where_one_packet_in_five_stops_half_of_the_transfers_do_not_beat_the_ideal() {
+    // A short transfer over a Wi-Fi that stops: whether the flight of the handshake meets a stop is chance, that of the data does.
+    let link = DrawnLink::draw(&Space::default(), 11, 117);
+    assert_eq!(link.jitter, DrawnJitter::Wifi, "{link:?}");
+    let scenario = link.scenario().unwrap();
+    for controller in [ControllerName::Bbr, ControllerName::Cubic] {
+        let mut ratios: Vec<f64> = (0..51)
+            .map(|seed| scenario.run(Some(controller), seed).unwrap().completion_s.unwrap() / link.ideal_s)
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        assert!(ratios[25] >= 0.95, "{controller}: {ratios:?}");
+    }
+}
+
+#[test]
 fn settings_change_the_scenario_of_every_link_and_wrong_ones_are_told() {
     let text = "rate_mbps = [20, 20]\nrtt_ms = [40, 40]\nbytes = [1e5, 1e5]\n";
     let space = Space::parse("space", text).unwrap();

@@ -171,6 +171,19 @@ pub(super) enum JitterSpec {
 }
 
 impl JitterSpec {
+    /// Reads one that its model has.
+    pub(super) fn checked<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Self>, D::Error> {
+        match Self::deserialize(from)? {
+            Self::Wifi { mean_ms } if mean_ms.0 > Jitter::WIFI_MEAN_MAX => {
+                let (max, mean) = (Jitter::WIFI_MEAN_MAX.as_millis(), mean_ms.0.as_secs_f64() * 1e3);
+                Err(D::Error::custom(format!(
+                    "the jitter of a Wi-Fi has a mean of {max} ms at most, not {mean}"
+                )))
+            }
+            jitter => Ok(Some(jitter)),
+        }
+    }
+
     pub(super) fn model(self) -> Jitter {
         match self {
             Self::None => Jitter::None,

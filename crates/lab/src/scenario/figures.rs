@@ -11,11 +11,12 @@ use fulmar_proto::{FecStats, Side};
 use fulmar_sim::{Distribution, LinkConfig, LinkStats};
 use serde::Serialize;
 
-use self::capacity::capacity;
+use self::capacity::Capacity;
+pub(crate) use self::capacity::Way;
 pub use self::more::MoreFigures;
 use super::Metric;
 use super::link::LinkEvent;
-use crate::{ConnectionReport, LabPath, Moved, PathReport, RunReport, SideReport};
+use crate::{ConnectionReport, LabPath, Moved, PathReport, Progress, RunReport, SideReport};
 
 /// The figures of a run of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,8 +27,8 @@ pub struct Figures {
     pub controller: String,
     /// The seed that repeats the run.
     pub seed: u64,
-    /// Virtual time in seconds from the client's start to the last byte of the workload; `None` if no
-    /// stream was read.
+    /// Virtual time in seconds from the beginning of the first connection that is no preparation to the last byte of the workload;
+    /// `None` if no stream was read.
     pub completion_s: Option<f64>,
     /// Bytes of streams that the applications of both sides read.
     pub bytes: u64,
@@ -42,6 +43,9 @@ pub struct Figures {
     /// Each path; of a scenario with a `[link]` there are none, and the output leaves it out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathFigures>,
+    /// Each link behind those, from the client's end to the server's; without a `[[hop]]` the output leaves it out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<HopFigures>,
     /// What goals can be about, as far as the run has it, by the name of the metric.
     pub metrics: BTreeMap<&'static str, f64>,
     /// The fingerprint of all packets: the same in each repetition.
@@ -115,6 +119,15 @@ pub struct PathFigures {
     pub down: LinkFigures,
 }
 
+/// The figures of a link behind the first one, or behind the paths.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct HopFigures {
+    /// From the client to the server.
+    pub up: LinkFigures,
+    /// From the server to the client.
+    pub down: LinkFigures,
+}
+
 /// The figures of one direction of the link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LinkFigures {
@@ -132,15 +145,14 @@ pub struct LinkFigures {
     pub queue_delay_p50_ms: Option<f64>,
     /// The same of 99 %.
     pub queue_delay_p99_ms: Option<f64>,
-    /// The share of the bytes that were ACK frames; `None` for a path, whose ends do not count them apart. With `seeded`, bytes
+    /// The share of the bytes that were ACK frames; `None` for a path and for a hop, whose ends do not count them apart. With `seeded`, bytes
     /// count from the start of the connections that are measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_share: Option<f64>,
-    /// The share of its capacity, until completion, that was asked for. Its capacity is what the rates of the schedule come to; `None`
-    /// where it has no rate for a part of the time. With `seeded` both count from the start of the connections that are measured, and
-    /// with `background` until completion. Else all bytes count, those that follow completion as well.
+    /// The share of its capacity that was asked for, from the beginning of the first connection that is no preparation until completion.
+    /// Its capacity is what the rates of the schedule come to; `None` where it has no rate for a part of the time.
     pub load: Option<f64>,
-    /// The same of what came out at the far end.
+    /// The same of what came out at the far end, without copies that the link made.
     pub utilisation: Option<f64>,
 }
 
@@ -197,7 +209,7 @@ pub(crate) struct Measuring<'a> {
     pub(crate) deadlines: &'a [Option<Duration>],
     /// When the link is repaired.
     pub(crate) repaired_at: Option<Instant>,
-    /// When the first connection that counts began.
+    /// When the first connection began that is no preparation.
     pub(crate) start: Instant,
     /// The stops of the link.
     pub(crate) events: &'a [LinkEvent],
@@ -206,6 +218,23 @@ pub(crate) struct Measuring<'a> {
     /// From the client to the server, and back.
     pub(crate) links: [&'a LinkConfig; 2],
     pub(crate) paths: &'a [LabPath],
+    /// The links behind those, from the client's end to the server's.
+    pub(crate) hops: &'a [(LinkConfig, LinkConfig)],
+}
+
+impl Measuring<'_> {
+    /// What packets of this side go through.
+    pub(crate) fn way(&self, sender: Side) -> Way {
+        Way::of(sender, &self.side_by_side(usize::from(sender.is_server())), self.hops)
+    }
+
+    /// The links that lie side by side, in the direction with this number: 0 is that from the client.
+    fn side_by_side(&self, direction: usize) -> Vec<&LinkConfig> {
+        match self.paths {
+            [] => vec![self.links[direction]],
+            paths => paths.iter().map(|path| [&path.up, &path.down][direction]).collect(),
+        }
+    }
 }
 
 impl Figures {
@@ -225,11 +254,12 @@ impl Figures {
             seed: report.seed,
             completion_s,
             bytes: connections.iter().map(bytes_read).sum(),
-            up: LinkFigures::of(&report.up, shares.of_all(0, &report.up, client.ack_bytes)),
-            down: LinkFigures::of(&report.down, shares.of_all(1, &report.down, server.ack_bytes)),
+            up: LinkFigures::of(&report.up, shares.of_all(0, client.ack_bytes)),
+            down: LinkFigures::of(&report.down, shares.of_all(1, server.ack_bytes)),
             client,
             server,
             paths: shares.path_figures(),
+            hops: shares.hop_figures(),
             metrics: BTreeMap::new(),
             trace_sha256: report.trace.to_string(),
             more: MoreFigures::of(report, measuring),
@@ -242,6 +272,24 @@ impl Figures {
 }
 
 impl Figures {
+    /// The links in this direction, 0 for that from the client: those side by side together, and each behind them.
+    fn in_direction(&self, direction: usize) -> impl Iterator<Item = &LinkFigures> {
+        let hops = self.hops.iter().map(move |hop| [&hop.up, &hop.down][direction]);
+        std::iter::once([&self.up, &self.down][direction]).chain(hops)
+    }
+
+    /// The bottleneck of a direction: of its links the one of whose capacity most was used. Without rates it is the first.
+    pub(super) fn bottleneck(&self, direction: usize) -> &LinkFigures {
+        let first = [&self.up, &self.down][direction];
+        let used = |link: &LinkFigures| link.utilisation.unwrap_or(-1.0);
+        self.in_direction(direction).skip(1).fold(
+            first,
+            |most, link| {
+                if used(link) > used(most) { link } else { most }
+            },
+        )
+    }
+
     /// Bytes of streams that were read until completion, by the completion time; `None` if there was nothing to read.
     pub fn goodput_mbps(&self) -> Option<f64> {
         let time = self.completion_s.filter(|time| *time > 0.0)?;
@@ -249,7 +297,7 @@ impl Figures {
     }
 }
 
-/// What links share with the connections that count, from their start to completion.
+/// What links have to do with the connections that count, from their start to completion.
 #[derive(Debug, Clone, Copy)]
 struct Shares<'a> {
     report: &'a RunReport,
@@ -259,40 +307,46 @@ struct Shares<'a> {
 
 impl Shares<'_> {
     /// All links together, in the direction with this number: 0 is that from the client.
-    fn of_all(self, direction: usize, stats: &LinkStats, ack_bytes: u64) -> Shared {
-        let links: Vec<&LinkConfig> = match self.measuring.paths {
-            [] => vec![self.measuring.links[direction]],
-            paths => paths.iter().map(|path| [&path.up, &path.down][direction]).collect(),
-        };
-        let [before, after] = self.moved(stats, |links| links.iter().map(|link| link[direction]).sum());
-        Shared { before, after, capacity: self.capacity(&links), ack_bytes: Some(ack_bytes) }
+    fn of_all(self, direction: usize, ack_bytes: u64) -> Shared {
+        let links = self.measuring.side_by_side(direction);
+        let moved = self.moved(|progress| progress.links.iter().map(|link| link[direction]).sum());
+        self.shared(moved, &links, Some(ack_bytes))
     }
 
     fn path_figures(self) -> Vec<PathFigures> {
         let paths = self.report.paths.iter().zip(self.measuring.paths).enumerate();
         let figures = paths.map(|(number, (PathReport { name, up, down }, path))| {
             let of = |stats: &LinkStats, link: &LinkConfig, direction: usize| {
-                let [before, after] = self.moved(stats, |links| links[number][direction]);
-                LinkFigures::of(
-                    stats,
-                    Shared { before, after, capacity: self.capacity(&[link]), ack_bytes: None },
-                )
+                let moved = self.moved(|progress| progress.links[number][direction]);
+                LinkFigures::of(stats, self.shared(moved, &[link], None))
             };
             PathFigures { name: name.clone(), up: of(up, &path.up, 0), down: of(down, &path.down, 1) }
         });
         figures.collect()
     }
 
-    /// What a direction had moved before the part of the run that counts, and at its end. `of` picks it among the links.
-    fn moved(self, stats: &LinkStats, of: impl Fn(&[[Moved; 2]]) -> Moved) -> [Moved; 2] {
-        match &self.report.window {
-            None => [Moved::default(), Moved::of(stats)],
-            Some(window) => [&window.start, &window.end].map(|progress| of(&progress.links)),
-        }
+    fn hop_figures(self) -> Vec<HopFigures> {
+        let hops = self.report.hops.iter().zip(self.measuring.hops).enumerate();
+        let figures = hops.map(|(number, (report, (up, down)))| {
+            let of = |stats: &LinkStats, link: &LinkConfig, direction: usize| {
+                let moved = self.moved(|progress| progress.hops[number][direction]);
+                LinkFigures::of(stats, self.shared(moved, &[link], None))
+            };
+            HopFigures { up: of(&report.up, up, 0), down: of(&report.down, down, 1) }
+        });
+        figures.collect()
     }
 
-    fn capacity(self, links: &[&LinkConfig]) -> Option<f64> {
-        capacity(links, self.measuring.start, self.completion?)
+    /// What a direction had moved before the part of the run that counts, and at its end; nothing without such a part. `of` picks it
+    /// among the links.
+    fn moved(self, of: impl Fn(&Progress) -> Moved) -> [Moved; 2] {
+        let Some(window) = &self.report.window else { return [Moved::default(); 2] };
+        [&window.start, &window.end].map(of)
+    }
+
+    fn shared(self, [before, after]: [Moved; 2], links: &[&LinkConfig], ack_bytes: Option<u64>) -> Shared {
+        let until_completion = |end| Capacity::of(links).between(self.measuring.start, end);
+        Shared { before, after, capacity: self.completion.and_then(until_completion), ack_bytes }
     }
 }
 

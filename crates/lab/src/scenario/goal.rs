@@ -43,7 +43,8 @@ pub enum Metric {
     BytesInFlightMax,
     /// Connections that the server accepted.
     ConnectionsAccepted,
-    /// Jain's index of the bytes that the connections moved: 1 if all moved the same.
+    /// Jain's index of the bytes that the connections moved until the first one was done, or their times were over: 1 if all moved the
+    /// same. It takes two connections.
     JainIndex,
     /// The smallest share that a connection had of the bytes of all.
     ShareMin,
@@ -77,7 +78,8 @@ pub enum Metric {
     HandshakeS,
     /// Bytes of streams that were read, by the completion time, in Mbit/s.
     GoodputMbps,
-    /// The share of the capacity of the busier direction, until completion, whose bytes came out of the link.
+    /// The share of the capacity of the busier direction, until completion, whose bytes came out of the link; of several links in a row
+    /// that of the bottleneck, which is used most.
     Utilisation,
     /// How long half of the packets of the side that sent more waited for the bottleneck at most.
     QueueDelayP50Ms,
@@ -195,10 +197,11 @@ impl Metric {
         let sides = [&figures.client, &figures.server];
         let sum = |figure: fn(&super::SideFigures) -> u64| sides.map(figure).iter().sum::<u64>() as f64;
         let more = &figures.more;
-        let (sender, link) = match figures.client.bytes_sent > figures.server.bytes_sent {
-            true => (&figures.client, &figures.up),
-            false => (&figures.server, &figures.down),
+        let (sender, direction) = match figures.client.bytes_sent > figures.server.bytes_sent {
+            true => (&figures.client, 0),
+            false => (&figures.server, 1),
         };
+        let link = figures.bottleneck(direction);
         match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => figures.completion_s,
             Self::SumShare | Self::BestShare | Self::BestAndHalfShare => figures.goodput_mbps(),
@@ -226,7 +229,7 @@ impl Metric {
             Self::ResumedAfterS => more.resumed_after_s,
             Self::GoodputMbps => figures.goodput_mbps(),
             Self::Utilisation => {
-                let both = [&figures.up, &figures.down];
+                let both = [0, 1].map(|direction| figures.bottleneck(direction));
                 both.into_iter().filter_map(|link| link.utilisation).max_by(f64::total_cmp)
             }
             Self::QueueDelayP50Ms => link.queue_delay_p50_ms,

@@ -36,6 +36,7 @@ pub(crate) struct LinkSpec {
     aqm: Option<AqmSpec>,
     policer: Option<PolicerSpec>,
     cross_traffic: Option<CrossTrafficSpec>,
+    #[serde(deserialize_with = "JitterSpec::checked")]
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
     #[serde(deserialize_with = "LossSpec::checked")]

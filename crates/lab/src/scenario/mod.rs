@@ -59,7 +59,9 @@ pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
 pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
-pub use self::figures::{FecFigures, Figures, LinkFigures, MoreFigures, PathFigures, SideFigures};
+pub use self::figures::{
+    FecFigures, Figures, HopFigures, LinkFigures, MoreFigures, PathFigures, SideFigures,
+};
 pub(crate) use self::goal::median;
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};

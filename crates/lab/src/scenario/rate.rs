@@ -1,4 +1,4 @@
-//! When a link was used at its full rate.
+//! When links were used at their full rate, of several in a row that of the narrowest.
 //!
 //! What is measured are the packets that arrive. A rate is full if 95 % of it arrive, so that single losses do not
 //! count, over a time in which the sender can have heard how its packets fare.
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::figures::Way;
 use super::link::LinkEvent;
 
 /// The share of the rate that counts as all of it.
@@ -18,19 +19,18 @@ const START_ROUNDS: u32 = 1;
 /// The same after a stop, where a link that is as short as a Wi-Fi is and drains its queue.
 const STOP_ROUNDS: u32 = 10;
 
-/// The packets that arrived in one direction of a link.
+/// The packets that arrived in one direction, and what could arrive.
 #[derive(Debug)]
 pub(crate) struct Rate<'a> {
     arrivals: &'a [(Instant, u32)],
-    bytes_per_s: f64,
+    way: Way,
     round: Duration,
 }
 
 impl<'a> Rate<'a> {
     /// `None` if there is no round trip to measure by.
-    pub(crate) fn new(arrivals: &'a [(Instant, u32)], rate_bps: u64, round: Duration) -> Option<Self> {
-        let bytes_per_s = rate_bps as f64 / 8.0;
-        (!round.is_zero() && rate_bps > 0).then_some(Self { arrivals, bytes_per_s, round })
+    pub(crate) fn new(arrivals: &'a [(Instant, u32)], way: Way, round: Duration) -> Option<Self> {
+        (!round.is_zero()).then_some(Self { arrivals, way, round })
     }
 
     /// Round trips from `first` until a whole one begins in which the rate is full. A sender that never gets there
@@ -67,7 +67,6 @@ impl<'a> Rate<'a> {
 
     /// When the first time of this length begins in which this share of the rate arrives, from `first` on and before `end`.
     fn share_from(&self, share: f64, first: Instant, end: Instant, length: Duration) -> Option<Instant> {
-        let wanted = (self.bytes_per_s * length.as_secs_f64() * share) as u64;
         let mut start = self.arrivals.partition_point(|(at, _)| *at < first);
         let (mut behind, mut bytes) = (start, 0_u64);
         let mut from = first;
@@ -76,7 +75,9 @@ impl<'a> Rate<'a> {
                 bytes += u64::from(*size);
                 behind += 1;
             }
-            if bytes >= wanted {
+            // Where nothing can arrive no rate is reached.
+            let wanted = (self.way.between(from, from + length)? * share) as u64;
+            if wanted > 0 && bytes >= wanted {
                 return Some(from);
             }
             let (at, size) = *self.arrivals.get(start)?;
@@ -84,7 +85,8 @@ impl<'a> Rate<'a> {
                 // Nothing arrived for so long: what comes next is the first that can count.
                 from = at;
             } else {
-                // The sum can only grow when something leaves it and time for something new is won.
+                // The sum can only grow when something leaves it and time for something new is won. What is wanted changes with the
+                // rates alone: it is looked at anew whenever something arrives.
                 from = (at + Duration::from_nanos(1)).max(from);
                 bytes -= u64::from(size);
                 start += 1;

@@ -9,9 +9,7 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, EndpointSpec, Figures, Scenario, ScenarioError, Watched};
-use crate::{
-    Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, Role, RunReport, Workload,
-};
+use crate::{Close, Connecting, Failure, Lab, Limits, LinkConfig, Recording, Role, RunReport, Workload};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -113,26 +111,19 @@ impl Scenario {
     }
 
     fn figures(&self, controller: ControllerName, report: &mut RunReport) -> Figures {
-        let mut start = Instant::ZERO;
         if self.file.seeded {
             // The first connection has only prepared the others.
             report.connections.remove(0);
             report.server_sessions -= 1;
-            start = report
-                .connections
-                .iter()
-                .filter_map(|connection| connection.client.started)
-                .min()
-                .unwrap_or(start);
         }
+        let started = report.connections.iter().filter_map(|connection| connection.client.started);
+        let start = started.min().unwrap_or(Instant::ZERO);
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
         let deadlines: Vec<_> = connections().map(|(spec, _)| spec.deadline()).collect();
         let paths = self.lab_paths(report.seed);
-        let (up, down) = match paths.as_slice() {
-            [] => self.link().build(report.seed),
-            paths => joint(paths),
-        };
+        let (up, down) = self.link().build(report.seed);
+        let hops: Vec<_> = self.hops(report.seed).collect();
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
@@ -144,6 +135,7 @@ impl Scenario {
             watched: self.file.watch.map(Watched::sender),
             links: [&up, &down],
             paths: &paths,
+            hops: &hops,
         };
         Figures::of(report, measuring)
     }
@@ -161,8 +153,7 @@ impl Scenario {
             .link(up, down)
             .server(server)
             .server_workload(self.repeating(self.server_workload()));
-        for (number, hop) in self.file.hop.iter().enumerate() {
-            let (up, down) = hop.specs().build(seed ^ (number as u64 + 1) << HOP_SHIFT);
+        for (up, down) in self.hops(seed) {
             lab = lab.hop(up, down);
         }
         for path in self.lab_paths(seed) {
@@ -188,6 +179,12 @@ impl Scenario {
             lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
         Ok(super::nat::apply(lab, self.file.nat, &self.file.shift).client(client))
+    }
+
+    /// The links behind the first one or behind the paths, from the client to the server and back.
+    fn hops(&self, seed: u64) -> impl Iterator<Item = (LinkConfig, LinkConfig)> {
+        let hops = self.file.hop.iter().enumerate();
+        hops.map(move |(number, hop)| hop.specs().build(seed ^ (number as u64 + 1) << HOP_SHIFT))
     }
 
     /// The workload beside peers that may send unreliable datagrams more than once.
@@ -282,16 +279,6 @@ impl Scenario {
         let parameters = self.file.controllers.get(&name).cloned().unwrap_or_default();
         name.configure(&parameters).map_err(|problem| ScenarioError::new(&self.name, problem))
     }
-}
-
-/// What paths can carry together, in both directions, and the longest of their delays.
-fn joint(paths: &[LabPath]) -> (LinkConfig, LinkConfig) {
-    let of = |direction: fn(&LabPath) -> &LinkConfig| LinkConfig {
-        rate_bps: paths.iter().map(|path| direction(path).rate_bps).sum(),
-        delay: paths.iter().map(|path| direction(path).delay).max().unwrap_or_default(),
-        ..LinkConfig::default()
-    };
-    (of(|path| &path.up), of(|path| &path.down))
 }
 
 /// A connection as often as it is made, with the number of each repetition.

@@ -9,7 +9,7 @@ use fulmar_sim::{LinkConfig, LinkId, LinkStats, LinkTrace, NodeId, World};
 use super::index;
 use crate::Lab;
 use crate::lab::LabPath;
-use crate::{Moved, PathRecording, PathReport};
+use crate::{HopReport, Moved, PathRecording, PathReport};
 
 /// How often the queue of a link is recorded.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
@@ -24,6 +24,8 @@ pub(super) struct Network {
     addresses: Vec<(IpAddr, IpAddr)>,
     /// The nodes at the ends of the links.
     ends: [NodeId; 2],
+    /// The links behind those, from the client's end to the server's, each with the nodes at its ends.
+    hops: Vec<(LinkId, [NodeId; 2])>,
     pub(super) nat: Option<NodeId>,
 }
 
@@ -50,13 +52,13 @@ impl Network {
             let inside = world.add_link(client, nat, LinkConfig::default(), LinkConfig::default());
             world.add_default_route(client, inside);
         }
-        let far_end = join_routers(world, server, &[address], &mut lab.hops);
+        let (far_end, hops) = join_routers(world, server, &[address], &mut lab.hops);
         let ends = [nat.unwrap_or(client), far_end];
         let link = world.add_link(ends[0], ends[1], lab.up.clone(), lab.down.clone());
         if far_end != server {
             ends.iter().for_each(|end| world.add_default_route(*end, link));
         }
-        Self { links: vec![link], names: Vec::new(), addresses: Vec::new(), ends, nat }
+        Self { links: vec![link], names: Vec::new(), addresses: Vec::new(), ends, hops, nat }
     }
 
     /// Hops are what the paths have in common, between them and the server.
@@ -68,7 +70,7 @@ impl Network {
     ) -> Self {
         let servers: Vec<IpAddr> = paths.iter().map(|path| path.server).collect();
         let addresses = paths.iter().map(|path| (path.client, path.server)).collect();
-        let far_end = join_routers(world, server, &servers, hops);
+        let (far_end, hops) = join_routers(world, server, &servers, hops);
         let ends = [client, far_end];
         let (mut links, mut names) = (Vec::new(), Vec::new());
         for path in paths {
@@ -81,7 +83,7 @@ impl Network {
             links.push(link);
             names.push(path.name);
         }
-        Self { links, names, addresses, ends, nat: None }
+        Self { links, names, addresses, ends, hops, nat: None }
     }
 
     /// The addresses of the client and of the server on the path of this number, or on the first one if there is none of
@@ -110,6 +112,20 @@ impl Network {
         self.links.iter().map(move |link| [Side::Client, Side::Server].map(|side| of(*link, side)))
     }
 
+    /// The same of the links behind those.
+    pub(super) fn moved_by_hops<'a>(&'a self, world: &'a World) -> impl Iterator<Item = [Moved; 2]> + 'a {
+        self.hops.iter().map(|(link, ends)| ends.map(|end| Moved::of(world.stats(*link, end))))
+    }
+
+    /// Each link behind those.
+    pub(super) fn hop_reports(&self, world: &World) -> Vec<HopReport> {
+        let report = |(link, ends): &(LinkId, [NodeId; 2])| {
+            let [up, down] = ends.map(|end| world.stats(*link, end).clone());
+            HopReport { up, down }
+        };
+        self.hops.iter().map(report).collect()
+    }
+
     /// Each path by itself.
     pub(super) fn path_reports(&self, world: &World) -> Vec<PathReport> {
         let paths = self.names.iter().zip(&self.links);
@@ -134,14 +150,15 @@ impl Network {
     }
 }
 
-/// Puts a router in front of each of these links, which lead to the server one after another. The first node of the row.
+/// Puts a router in front of each of these links, which lead to the server one after another. The first node of the row, and the links
+/// in their order from there, with the nodes at their ends.
 fn join_routers(
     world: &mut World,
     server: NodeId,
     addresses: &[IpAddr],
     hops: &mut Vec<(LinkConfig, LinkConfig)>,
-) -> NodeId {
-    let mut first = server;
+) -> (NodeId, Vec<(LinkId, [NodeId; 2])>) {
+    let (mut first, mut row) = (server, Vec::new());
     while let Some((up, down)) = hops.pop() {
         let router = world.add_router();
         let link = world.add_link(router, first, up, down);
@@ -149,7 +166,9 @@ fn join_routers(
             world.add_route(router, None, *address, link);
         }
         world.add_default_route(first, link);
+        row.push((link, [router, first]));
         first = router;
     }
-    first
+    row.reverse();
+    (first, row)
 }

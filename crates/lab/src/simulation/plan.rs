@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use fulmar_proto::{ClientConfig, ConfigError, FourTuple, Side, VarInt};
 
 use super::{CLOSE_CODE, CLOSE_REASON, SERVER_PORT, Simulation, index};
-use crate::lab::{Close, Connecting};
+use crate::lab::{Close, Connecting, Role};
 
 /// A connection that the client makes, and how far it is.
 #[derive(Debug)]
@@ -76,12 +76,29 @@ impl Simulation {
     pub(super) fn close_connections(&mut self) {
         for number in 0..self.planned.len() {
             if let Some((side, session)) = self.due_to_close(&self.planned[number]) {
+                self.note_first_end(number);
                 let now = self.now();
                 let connection = self.ends[index(side)].host.connection_mut(session);
                 connection.close(now, VarInt::from_u32(CLOSE_CODE), Bytes::from_static(CLOSE_REASON));
                 self.planned[number].closed = true;
             }
         }
+    }
+
+    /// The connection with this number is about to be closed. If it is the first that has done its work, what all have read is noted.
+    fn note_first_end(&mut self, number: usize) {
+        let planned = &self.planned[number];
+        let is_preparation = planned.connecting.role == Role::Preparation;
+        if self.first_end.is_some() || is_preparation || self.is_time_over(planned) {
+            return;
+        }
+        let clients = self.client().sessions().iter().enumerate();
+        let read = clients.map(|(client, session)| {
+            let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
+            let both = [Some(session), server].into_iter().flatten();
+            both.map(|session| session.application().bytes_read()).sum()
+        });
+        self.first_end = Some(read.collect());
     }
 
     /// Which side has to close the connection now, and the number of its session there.

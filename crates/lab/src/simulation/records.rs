@@ -11,7 +11,8 @@ impl Simulation {
     pub(super) fn report(&self) -> RunReport {
         let connections = self.client().sessions().iter().enumerate().map(|(number, session)| {
             let server = self.peer_of(number).map(|peer| &self.server().sessions()[peer]);
-            ConnectionReport::of(session, server)
+            let bytes_at_first_end = self.first_end.as_ref().and_then(|bytes| bytes.get(number).copied());
+            ConnectionReport { bytes_at_first_end, ..ConnectionReport::of(session, server) }
         });
         RunReport {
             seed: self.seed,
@@ -26,6 +27,7 @@ impl Simulation {
             up: self.link_stats(Side::Client),
             down: self.link_stats(Side::Server),
             paths: self.network.path_reports(&self.world),
+            hops: self.network.hop_reports(&self.world),
             window: self.window.finish(),
             recording: self.recording(),
         }

@@ -2,7 +2,6 @@
 //! measured ones have read all.
 
 use super::Simulation;
-use super::plan::Planned;
 use crate::Application;
 use crate::lab::Role;
 use crate::report::{Progress, Window};
@@ -10,19 +9,12 @@ use crate::report::{Progress, Window};
 /// What was moved before that part, and until its end as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct WindowWatch {
-    /// Whether the part is not all of the run.
-    wanted: bool,
     start: Option<Progress>,
     end: Option<Progress>,
 }
 
 impl WindowWatch {
-    pub(super) fn of(planned: &[Planned]) -> Self {
-        let wanted = planned.iter().any(|planned| planned.connecting.role != Role::Measured);
-        Self { wanted, ..Self::default() }
-    }
-
-    /// The part, if it is not all of the run and has come to an end.
+    /// The part, if it has come to an end.
     pub(super) fn finish(&self) -> Option<Window> {
         Some(Window { start: self.start.clone()?, end: self.end.clone()? })
     }
@@ -31,15 +23,14 @@ impl WindowWatch {
 impl Simulation {
     /// The planned connection with this number is about to begin.
     pub(super) fn open_window(&mut self, number: usize) {
-        let is_first = self.window.wanted && self.window.start.is_none();
-        if is_first && self.planned[number].connecting.role != Role::Preparation {
+        if self.window.start.is_none() && self.planned[number].connecting.role != Role::Preparation {
             self.window.start = Some(self.progress());
         }
     }
 
     /// All that happens at this instant has happened. What has been moved is what counts, unless something is read later.
     pub(super) fn watch_window(&mut self) {
-        if self.window.wanted && self.is_read_now() {
+        if self.is_read_now() {
             self.window.end = Some(self.progress());
         }
     }
@@ -62,6 +53,7 @@ impl Simulation {
         Progress {
             bytes_read: sessions.map(|session| session.application().bytes_read()).sum(),
             links: self.network.moved(&self.world).collect(),
+            hops: self.network.moved_by_hops(&self.world).collect(),
         }
     }
 }

@@ -122,3 +122,17 @@ fn the_fixed_sweeps_make_sense() {
         assert!((70..120).contains(&sweep.points.len()), "{}: {}", sweep.name, sweep.points.len());
     }
 }
+
+#[test]
+fn bursts_lose_the_share_that_their_point_tells() {
+    let sweeps = Sweep::fixed().unwrap();
+    let bursts = sweeps.iter().find(|sweep| sweep.name() == "sweep/burst-loss").unwrap();
+    let (x, scenario) = bursts.points.last().unwrap();
+    assert!((0.095..=0.1).contains(x), "{x}");
+    let (_, down) = scenario.lab(ControllerName::Bbr, 1).map(|lab| (lab.up, lab.down)).unwrap();
+    // Bursts of 1 to 7, and between two of them nine packets for each that is lost.
+    let Loss::Burst { probability, length } = down.loss else { panic!("{:?}", down.loss) };
+    let lost = f64::from(length.start() + length.end()) / 2.0;
+    let between = (1.0 - probability) / probability;
+    assert!((lost / (lost + between) / x - 1.0).abs() < 1e-9, "{probability} for {x}");
+}

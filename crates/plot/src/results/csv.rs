@@ -1,6 +1,6 @@
 //! Comma-separated values with a header (RFC 4180).
 
-use super::{NOT_FIGURES, ResultRow, ResultsError, error};
+use super::{NOT_FIGURES, ResultRow, ResultsError, error, setting};
 
 /// The columns that are text.
 const TEXTS: &[&str] =
@@ -34,9 +34,13 @@ fn row(
         match name.as_str() {
             "scenario" => row.scenario = field,
             "controller" => row.controller = field,
+            "seed" if column > scenario => row.seed = field.parse().ok(),
+            "scenario_sha256" => row.scenario_sha256 = field,
+            "version" => row.version = field,
+            "trace_sha256" => row.trace_sha256 = field,
             "error" => row.error = (!field.is_empty()).then_some(field),
             name if TEXTS.contains(&name) || NOT_FIGURES.contains(&name) => {}
-            _ if column < scenario => row.settings.push((name.clone(), field)),
+            _ if column < scenario => row.settings.push((name.clone(), setting(field))),
             _ if field.is_empty() => {}
             _ => {
                 let number: f64 = field.parse().map_err(|_| {

@@ -16,14 +16,32 @@ fn json_lines_of_a_campaign_are_read() {
 }
 
 #[test]
-fn figures_of_paths_are_told_apart_by_their_names() {
+fn a_setting_that_is_a_number_has_one_form() {
+    for (written, same) in [
+        ("20", "20"),
+        ("20.0", "20"),
+        ("2e1", "20"),
+        ("1_000", "1000"),
+        ("-0.50", "-0.5"),
+        ("off", "off"),
+        ("inf", "inf"),
+    ] {
+        let text = format!(r#"{{"scenario":"x","settings":{{"a":"{written}"}}}}"#);
+        assert_eq!(Results::parse(&text).unwrap().rows[0].settings, [("a".to_owned(), same.to_owned())]);
+    }
+    let csv = Results::parse("id,a,scenario,seed\nx,20.0,s,7\n").unwrap();
+    assert_eq!((csv.rows[0].settings[0].1.as_str(), csv.rows[0].seed), ("20", Some(7)));
+}
+
+#[test]
+fn figures_of_paths_are_told_apart_by_their_names_and_those_of_hops_by_their_numbers() {
     let text = r#"{"scenario":"x","paths":[{"name":"A","up":{"packets_sent":1,"load":null},"down":{"packets_sent":2}},
-        {"name":"B","down":{"packets_sent":3}}, {"down":{"packets_sent":4}}, 5]}"#;
+        {"name":"B","down":{"packets_sent":3}}, 5],"hops":[{"up":{}},{"down":{"packets_sent":4}}]}"#;
     let row = &Results::parse(&text.replace('\n', "")).unwrap().rows[0];
     let figures: Vec<_> = row.figures.iter().map(|(key, value)| (key.as_str(), *value)).collect();
     let [up, down, other] =
         ["paths.A.up.packets_sent", "paths.A.down.packets_sent", "paths.B.down.packets_sent"];
-    assert_eq!(figures, [(down, 2.0), (up, 1.0), (other, 3.0)]);
+    assert_eq!(figures, [("hops.2.down.packets_sent", 4.0), (down, 2.0), (up, 1.0), (other, 3.0)]);
 }
 
 #[test]

@@ -28,7 +28,8 @@ const QUEUE_PACKETS_MAX: usize = 1 << 20;
 pub struct QueueLimit {
     /// Payload bytes that may wait, the packet in question included and the one in transmission not.
     pub bytes: Option<u64>,
-    /// The longest time a packet may have to wait, at the present rate, until its own transmission begins.
+    /// The longest time a packet may have to wait, at the present rate, until its own transmission begins. While the link stands
+    /// still (a rate of 0) it is the time at the last rate above 0; before the first such rate no limit of time holds.
     pub time: Option<Duration>,
 }
 

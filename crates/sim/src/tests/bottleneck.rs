@@ -97,6 +97,31 @@ fn a_rate_of_zero_holds_packets_until_it_changes() {
 }
 
 #[test]
+fn a_queue_in_time_holds_as_much_while_the_link_stands_still() {
+    // Half of the third packet has left when the silence begins.
+    let silent = ten_mbit(QueueLimit { bytes: None, time: Some(millis(3)) })
+        .then(Instant::from_micros(4_500), Change::Rate(Some(0)))
+        .then(Instant::from_millis(100), Change::Rate(Some(10_000_000)));
+    let mut line = Line::new(1, silent);
+    let arrived = line.send_every(millis(2), 10, 1_250);
+    // The next three have 0.5, 1.5 and 2.5 ms before them, at the rate that the link had.
+    assert_eq!(numbers(&arrived), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(times(&arrived)[2..], [100_500_000, 101_500_000, 102_500_000, 103_500_000]);
+    assert_eq!(line.stats().packets_dropped(DropReason::QueueFull), 4);
+}
+
+#[test]
+fn a_link_that_has_not_moved_yet_keeps_what_comes() {
+    let late = LinkConfig {
+        rate_bps: Some(0),
+        queue: QueueLimit { bytes: None, time: Some(millis(1)) },
+        ..LinkConfig::default()
+    };
+    let mut line = Line::new(1, late.then(Instant::from_millis(50), Change::Rate(Some(10_000_000))));
+    assert_eq!(times(&line.send_every(millis(5), 3, 1_250)), [51_000_000, 52_000_000, 53_000_000]);
+}
+
+#[test]
 fn empty_packets_pass_a_rate() {
     let mut line = Line::new(1, ten_mbit(unlimited()));
     line.send(0, 0);

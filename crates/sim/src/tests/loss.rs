@@ -48,6 +48,17 @@ fn capped_loss_has_no_longer_runs() {
 }
 
 #[test]
+fn bursts_lose_the_share_that_their_probability_is_for() {
+    for (wanted, length, packets) in [(0.1, 1..=7, 4.0), (0.3, 1..=3, 2.0), (0.7, 1..=3, 2.0)] {
+        let probability = Loss::burst_probability(wanted, packets);
+        let bursts =
+            (1..=10).map(|seed| share(&fates(seed, Loss::Burst { probability, length: length.clone() })));
+        let share = bursts.sum::<f64>() / 10.0;
+        assert!((share / wanted - 1.0).abs() < 0.02, "{share} for {wanted}");
+    }
+}
+
+#[test]
 fn bursts_have_the_lengths_asked_for() {
     let fates = fates(3, Loss::Burst { probability: 0.001, length: 4..=6 });
     let runs = runs(&fates);

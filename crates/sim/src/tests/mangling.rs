@@ -13,6 +13,11 @@ fn copies_follow_their_originals() {
     let pairs = deliveries.windows(2).filter(|pair| pair[0] == pair[1]).count();
     assert_eq!(pairs as u64, copies);
     assert_eq!(line.stats().packets_reordered, 0);
+    let stats = line.stats();
+    assert_eq!(
+        (stats.bytes_delivered - stats.bytes_of_copies, stats.bytes_of_copies),
+        (1_000_000, 100 * copies)
+    );
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub struct MoreFigures {
     pub backup_bytes: Option<u64>,
     /// Bytes of streams that the applications of both sides read from the start of what is measured to completion.
     pub bytes_until_completion: u64,
-    /// Bytes of streams that were read at both ends of each connection.
+    /// Bytes of streams that were read at both ends of each connection until the first one was done, by those that had begun then; of all
+    /// in the whole run if none was done before its time was over.
     pub bytes_by_connection: Vec<u64>,
     /// One-way delays of the unreliable datagrams that arrived, ascending.
     pub datagram_delays: Vec<Duration>,
@@ -49,7 +50,8 @@ impl MoreFigures {
         let all = || report.connections.iter().flat_map(sides);
         let mut datagrams: Vec<Message> = report.connections.iter().flat_map(Message::of).collect();
         datagrams.sort_by_key(|datagram| datagram.delay);
-        let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring));
+        let delays = [Side::Client, Side::Server].map(|sender| measuring.way(sender).delay);
+        let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring, delays));
         let datagram_delays_outside_events = calm.map(|datagram| datagram.delay).collect();
         let datagram_delays: Vec<Duration> = datagrams.iter().map(|datagram| datagram.delay).collect();
         let resumed = measuring.repaired_at.zip(report.first_watched);
@@ -63,7 +65,7 @@ impl MoreFigures {
                 .sum(),
             backup_bytes: backup_bytes(report, measuring.paths),
             bytes_until_completion: bytes_until_completion(report),
-            bytes_by_connection: report.connections.iter().map(bytes_read).collect(),
+            bytes_by_connection: bytes_by_connection(report),
             datagram_delays,
             datagram_delays_outside_events,
             datagrams_in_time: datagrams_in_time(report, measuring.deadlines),
@@ -98,26 +100,40 @@ impl MoreFigures {
         self.frame_delays.iter().max().copied().map(millis)
     }
 
-    /// Jain's index of the bytes of the connections: 1 if all moved the same, 1/n if one moved everything.
+    /// Jain's index of the bytes of the connections: 1 if all moved the same, 1/n if one moved everything; `None` of fewer than two.
     pub fn jain_index(&self) -> Option<f64> {
         let sum: f64 = self.bytes_by_connection.iter().map(|bytes| *bytes as f64).sum();
         let squares: f64 = self.bytes_by_connection.iter().map(|bytes| (*bytes as f64).powi(2)).sum();
-        (sum > 0.0).then(|| sum * sum / (squares * self.bytes_by_connection.len() as f64))
+        (self.share_something() && sum > 0.0)
+            .then(|| sum * sum / (squares * self.bytes_by_connection.len() as f64))
     }
 
-    /// The smallest share that a connection had of all bytes.
+    /// Whether there is anything to be shared fairly.
+    fn share_something(&self) -> bool {
+        self.bytes_by_connection.len() > 1
+    }
+
+    /// The smallest share that a connection had of all bytes; `None` of fewer than two connections.
     pub fn share_min(&self) -> Option<f64> {
         let sum: u64 = self.bytes_by_connection.iter().sum();
         let smallest = self.bytes_by_connection.iter().min()?;
-        (sum > 0).then(|| *smallest as f64 / sum as f64)
+        (self.share_something() && sum > 0).then(|| *smallest as f64 / sum as f64)
     }
 }
 
 /// Bytes of streams that were read in the part of the run that counts.
 fn bytes_until_completion(report: &RunReport) -> u64 {
-    match &report.window {
-        None => report.connections.iter().map(bytes_read).sum(),
-        Some(window) => window.end.bytes_read - window.start.bytes_read,
+    report.window.as_ref().map_or(0, |window| window.end.bytes_read - window.start.bytes_read)
+}
+
+/// What each connection had moved while all of them competed.
+fn bytes_by_connection(report: &RunReport) -> Vec<u64> {
+    let connections = &report.connections;
+    let at_first_end: Vec<u64> =
+        connections.iter().filter_map(|connection| connection.bytes_at_first_end).collect();
+    match at_first_end.is_empty() {
+        true => connections.iter().map(bytes_read).collect(),
+        false => at_first_end,
     }
 }
 
@@ -152,13 +168,13 @@ fn watched_rate<'a>(
     measuring: Measuring<'_>,
     sender: Side,
 ) -> Option<(Rate<'a>, Option<Instant>)> {
-    let [up, down] = measuring.links;
-    let link = if sender.is_client() { up } else { down };
     let reads = report.connections.iter().filter_map(|connection| {
         let [client, server] = sides(connection);
         if sender.is_client() { server.first_read } else { client.first_read }
     });
-    let rate = Rate::new(&report.arrivals, link.rate_bps?, up.delay + down.delay)?;
+    let (there, back) = (measuring.way(sender), measuring.way(!sender));
+    let round = there.delay + back.delay;
+    let rate = Rate::new(&report.arrivals, there, round)?;
     Some((rate, reads.min()))
 }
 
@@ -172,7 +188,7 @@ struct Message {
 
 impl Message {
     /// Those of both sides of a connection.
-    fn of(ConnectionReport { client, server }: &ConnectionReport) -> impl Iterator<Item = Self> {
+    fn of(ConnectionReport { client, server, .. }: &ConnectionReport) -> impl Iterator<Item = Self> {
         let sent = [Self::all(Side::Client, client, server), Self::all(Side::Server, server, client)];
         sent.into_iter().flatten()
     }
@@ -186,9 +202,8 @@ impl Message {
     }
 
     /// Whether it was sent in a stop of its direction, or was under way when one began.
-    fn is_held_up(&self, measuring: Measuring<'_>) -> bool {
-        let [up, down] = measuring.links.map(|link| link.delay);
-        let way = if self.sender.is_client() { up } else { down };
+    fn is_held_up(&self, measuring: Measuring<'_>, delays: [Duration; 2]) -> bool {
+        let way = delays[usize::from(self.sender.is_server())];
         measuring.events.iter().any(|event| {
             event.concerns(self.sender) && event.start <= self.sent + way && self.sent <= event.end
         })

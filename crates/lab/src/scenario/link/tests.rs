@@ -25,3 +25,14 @@ fn changes_of_the_queue_count_in_the_order_of_their_times() {
     let limits: Vec<_> = up.schedule.iter().map(of).collect();
     assert_eq!(limits, [(Some(9), Some(5)), (Some(8), Some(6)), (Some(8), Some(7))]);
 }
+
+#[test]
+fn a_wifi_of_which_each_packet_stops_is_the_worst() {
+    let link = |mean_ms: f64| {
+        let jitter = format!("jitter = {{ wifi = {{ mean_ms = {mean_ms} }} }}");
+        Scenario::parse("s", &format!("title = \"x\"\n[link]\n{jitter}\n[[connection]]\nupload_bytes = 1\n"))
+    };
+    assert!(link(85.0).is_ok());
+    let told = link(200.0).unwrap_err().to_string();
+    assert!(told.contains("the jitter of a Wi-Fi has a mean of 85 ms at most, not 200"), "{told}");
+}

@@ -295,6 +295,21 @@ fn what_the_peer_has_recovered_is_not_sent_again() {
 }
 
 #[test]
+fn a_symbol_that_was_recovered_counts_as_lost_however_late_its_packet_is_taken_for_lost() {
+    let mut sender = sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::Xor);
+    send(&mut sender, 4);
+    let report = FecRecovered { first: VarInt::from_u32(0), more: 1 };
+    assert_eq!(sender.on_recovered(&report).unwrap().len(), 2);
+    // What is over is forgotten whenever something arrives.
+    sender.on_acked(SymbolId(2));
+    for id in [0, 1] {
+        assert!(!sender.on_lost(Instant::ZERO, SymbolId(id)).resend);
+    }
+    let stats = sender.stats();
+    assert_eq!((stats.symbols_lost, stats.symbols_recovered), (2, 2));
+}
+
+#[test]
 fn memory_of_symbols_without_a_verdict_is_bounded() {
     let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
     send(&mut sender, 10_000);

@@ -62,7 +62,9 @@ pub(super) enum State {
     },
     /// Its packet is lost, and its frames were handed back to their owners.
     Lost,
-    /// The peer has it.
+    /// The peer has it, and nothing is known of its packet, which counts among the lost ones if it is lost.
+    Recovered,
+    /// The peer has it, and it is known what became of its packet.
     Delivered,
 }
 
@@ -131,6 +133,9 @@ impl SentSymbols {
         let suffices = loss_rate.is_some_and(|loss_rate| self.may_suffice(place, loss_rate));
         let symbol = &mut self.symbols[place];
         let mut loss = Loss { unprotected: symbol.unprotected.into(), resend: false };
+        if symbol.state == State::Recovered {
+            symbol.state = State::Delivered;
+        }
         if symbol.state != State::InFlight {
             return Some((loss, false));
         }
@@ -154,8 +159,12 @@ impl SentSymbols {
         let places = self.places_between(*ids.start(), ids.end().saturating_add(1));
         let mut news = Vec::new();
         for symbol in self.symbols.range_mut(places) {
-            let was = mem::replace(&mut symbol.state, State::Delivered);
-            if was != State::Delivered {
+            let was = symbol.state;
+            symbol.state = match was {
+                State::InFlight | State::Recovered => State::Recovered,
+                State::Held { .. } | State::Lost | State::Delivered => State::Delivered,
+            };
+            if !matches!(was, State::Recovered | State::Delivered) {
                 news.push((was, (symbol.path, mem::take(&mut symbol.frames))));
             }
         }
@@ -193,7 +202,7 @@ impl SentSymbols {
         let is_over = |symbol: &Symbol, first: u64| match symbol.state {
             State::Delivered => true,
             State::Lost => first < old,
-            State::InFlight | State::Held { .. } => false,
+            State::InFlight | State::Held { .. } | State::Recovered => false,
         };
         while self.symbols.front().is_some_and(|symbol| is_over(symbol, self.first)) {
             self.symbols.pop_front();
@@ -249,7 +258,7 @@ impl SentSymbols {
             match symbol.state {
                 State::InFlight => unknown += 1.0,
                 State::Held { .. } | State::Lost => lost += 1.0,
-                State::Delivered => {}
+                State::Recovered | State::Delivered => {}
             }
         }
         covered > 0 && lost + (unknown * loss_rate).round() <= f64::from(covered)
@@ -287,7 +296,7 @@ impl SentSymbols {
         match symbol.state {
             State::InFlight => self.unresolved -= 1,
             State::Held { .. } => self.released.push((symbol.path, symbol.frames)),
-            State::Lost | State::Delivered => {}
+            State::Lost | State::Recovered | State::Delivered => {}
         }
     }
 }
