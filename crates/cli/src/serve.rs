@@ -50,7 +50,7 @@ use self::access_log::AccessLog;
 pub(crate) use self::directory::Directory;
 use self::figures::Figures;
 use self::http09::Plain;
-use self::tcp::Tcp;
+use self::tcp::{Patience, Tcp};
 use self::told::Tale;
 use self::transfers::Transfers;
 use self::validation::Validation;
@@ -278,6 +278,7 @@ fn serve_tcp(
         runtimes,
         open: site.open.clone(),
         stopping: site.stopping.subscribe(),
+        patience: Patience::default(),
     };
     tokio::spawn(tcp.serve(listener));
     Ok(())
