@@ -27,6 +27,7 @@ use tower_service::Service;
 use tracing::{debug, info};
 
 use self::pulse::{Beating, Pulse};
+use super::phase::{Phase, reached};
 use super::transfers::Transfers;
 use super::web::{Web, WebBody};
 
@@ -80,7 +81,7 @@ pub(super) struct Tcp {
     pub(super) runtimes: Vec<Handle>,
     /// Connections that are open, for a server that is to stop.
     pub(super) open: Transfers,
-    pub(super) stopping: watch::Receiver<bool>,
+    pub(super) phase: watch::Receiver<Phase>,
     pub(super) patience: Patience,
 }
 
@@ -95,13 +96,13 @@ impl Tcp {
         let this = Arc::new(self);
         let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut runtimes = this.runtimes.iter().cycle();
-        let mut stopping = this.stopping.clone();
+        let mut phase = this.phase.clone();
         loop {
             // The semaphore is never closed.
             let Ok(permit) = connections.clone().acquire_owned().await else { return };
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                () = told(&mut stopping) => return,
+                () = reached(&mut phase, Phase::Stopping) => return,
             };
             let (stream, remote) =
                 match accepted.and_then(|(stream, remote)| Ok((stream.into_std()?, remote))) {
@@ -131,11 +132,11 @@ impl Tcp {
         let Ok(stream) = TcpStream::from_std(stream) else { return };
         // Small responses shall not wait for the acknowledgement of those before them.
         let _ = stream.set_nodelay(true);
-        let mut stopping = self.stopping.clone();
+        let mut phase = self.phase.clone();
         let handshake = tokio::select! {
             handshake = timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)) => handshake,
             // Nothing was asked for yet.
-            () = told(&mut stopping) => return,
+            () = reached(&mut phase, Phase::Stopping) => return,
         };
         let stream = match handshake {
             Ok(Ok(stream)) => stream,
@@ -151,7 +152,8 @@ impl Tcp {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         remote: SocketAddr,
     ) {
-        let (pulse, mut stopping) = (Arc::<Pulse>::default(), self.stopping.clone());
+        let (pulse, mut phase, mut is_over) =
+            (Arc::<Pulse>::default(), self.phase.clone(), self.phase.clone());
         let builder = self.builder();
         let service = service_fn(|request| self.answer(request, remote, &pulse));
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -160,13 +162,14 @@ impl Tcp {
                 result = connection.as_mut() => return result,
                 // Also while it cannot be told yet which version is spoken: there nothing else bounds the time.
                 () = pulse.idle(self.patience.idle) => {}
-                () = told(&mut stopping) => {}
+                () = reached(&mut phase, Phase::Stopping) => {}
             }
             connection.as_mut().graceful_shutdown();
             connection.await
         };
         let result = tokio::select! {
             result = served => result,
+            () = reached(&mut is_over, Phase::Over) => return,
             () = pulse.still(self.patience.still) => {
                 return debug!(%remote, "a connection over TCP has stood still for too long");
             }
@@ -242,11 +245,6 @@ async fn take_unwanted(mut content: Incoming) {
         }
     };
     let _ = timeout(UNWANTED_MAX, all).await;
-}
-
-/// Waits until the server is to stop.
-async fn told(stopping: &mut watch::Receiver<bool>) {
-    let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
 }
 
 #[cfg(test)]

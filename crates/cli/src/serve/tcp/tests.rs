@@ -31,16 +31,16 @@ fn tcp(dir: &TestDir) -> Tcp {
             .with_single_cert(vec![made.cert.der().clone()], key.into())
             .expect("a server");
     let site = Site::new(&Serving::bare(Directory::open(dir.path(), false).expect("a directory")));
-    let stopping = site.stopping.subscribe();
+    let phase = site.phase.subscribe();
     // It goes on as long as the process.
-    std::mem::forget(site.stopping);
+    std::mem::forget(site.phase);
     Tcp {
         tls: Arc::new(tls),
         web: site.web,
         alternative: alternative(1),
         runtimes: Vec::new(),
         open: Transfers::default(),
-        stopping,
+        phase,
         patience: Patience { idle: IDLE, still: STILL },
     }
 }
