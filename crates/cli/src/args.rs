@@ -64,8 +64,8 @@ Examples:
 Files are served over HTTP/3 (ALPN h3), and over HTTP/2 and HTTP/1.1 on the TCP port of the same number. Only regular files inside of DIR
 are served; index.html stands for its directory, and a file beside another one with .br, .zst or .gz at the end of its name is sent to
 clients that take it. A file that is replaced by another one while it is sent (renamed over) is sent to its end as it was, one that is
-appended to as far as it went at first, and one that shrinks ends with an error. Where another directory takes the place of DIR, or a
-symbolic link of that name leads to another one, that is served within a second, at once after SIGHUP.
+appended to as far as it went at first, and one that shrinks or is written to ends with an error. Where another directory takes the
+place of DIR, or a symbolic link of that name leads to another one, that is served within a second, at once after SIGHUP.
 
 Each request is told on standard output when it is over, in the common log format, or as an object with --json. The bytes are those of the
 body that were given to the connection; status 499 stands for a client that had gone before there was a response.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | what listens, who is served, how it ends |
 //! | `directory`, `files`, `buffers` | the directory and nothing outside of it; files that are read in blocks |
+//! | `stamp`, `samples` | whether a file is still the one that it was |
 //! | `web` | requests of HTTP and their responses |
 //! | `tcp` | connections of HTTP/1.1 and HTTP/2 |
 //! | `http09` | requests of HTTP/0.9 |
@@ -18,6 +19,7 @@ mod figures;
 mod files;
 mod http09;
 mod phase;
+mod samples;
 mod small_files;
 mod stamp;
 mod tcp;

@@ -141,7 +141,7 @@ impl Directory {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let dir = self.dir(access)?;
         if let Some((stamp, bytes)) = self.place.small_files.find(&dir, path) {
-            return Ok(Found::File(Opened { content: Content::Memory(bytes), stamp }));
+            return Ok(Found::File(Opened { content: Content::Memory(bytes, stamp), stamp }));
         }
         let file = match access {
             Access::Cached => open_cached(&dir, path)?,
