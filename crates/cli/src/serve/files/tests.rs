@@ -192,7 +192,8 @@ fn only_regular_files_are_opened() {
     let dir = TestDir::new("files-regular");
     let root = root(dir.path()).expect("a directory");
     fs::create_dir(dir.path().join("sub")).expect("a directory");
-    for path in ["", "sub", "missing", "sub/missing"] {
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).expect("a socket");
+    for path in ["", "sub", "missing", "sub/missing", "socket"] {
         assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
     }
 }
