@@ -1,9 +1,11 @@
 //! `fulmar get -C -` at servers that send other parts than they are asked for.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::odd::{Answer, Odd};
-use crate::run::finish;
+use crate::run::{finish, interrupt};
 use crate::test_dir::TestDir;
 
 const ALL: &str = "0123456789abcdefghijABCDEFGHIJ";
@@ -50,6 +52,41 @@ fn a_part_that_is_shorter_than_was_asked_for_is_followed_by_the_rest() {
     assert_eq!(fetched("parts-short", &odd), ALL);
     let ranges: Vec<_> = odd.heads().iter().map(|head| asked(head)).collect();
     assert_eq!(ranges, [None, Some(10), Some(17), Some(24)]);
+}
+
+/// The rest of a response that brings 100 kB at once, and then nothing.
+fn silent() -> Odd {
+    Odd::start(|_| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"x\"\r\n\r\n";
+        Answer::whole(&(head.to_owned() + &"x".repeat(100_000)))
+    })
+}
+
+#[test]
+fn what_has_come_stays_when_the_time_is_over() {
+    let (odd, out) = (silent(), TestDir::new("parts-late"));
+    let finished = finish(odd.get(&out, &["-C", "-", "-m", "500ms"], "/a"));
+    finished.failed(28, &["--max-time", "goes on there"]);
+    assert_eq!(fs::metadata(out.path().join("a.part")).expect("a part").len(), 100_000);
+    // Without -C - nothing does.
+    let out = TestDir::new("parts-late-gone");
+    finish(odd.get(&out, &["-m", "500ms"], "/a")).failed(28, &["--max-time", "-C -"]);
+    assert!(out.names().is_empty(), "{:?}", out.names());
+}
+
+#[test]
+fn what_has_come_stays_when_the_user_ends_it() {
+    let (odd, out) = (silent(), TestDir::new("parts-interrupted"));
+    let mut get =
+        odd.get(&out, &["-C", "-"], "/a").stderr(Stdio::null()).spawn().expect("the program starts");
+    while odd.heads().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Less than after which time it is written in any case.
+    std::thread::sleep(Duration::from_millis(400));
+    interrupt(&get);
+    assert_eq!(get.wait().expect("ended").code(), Some(130));
+    assert_eq!(fs::metadata(out.path().join("a.part")).expect("a part").len(), 100_000);
 }
 
 #[test]

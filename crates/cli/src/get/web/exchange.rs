@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Response, StatusCode, Version};
 use tokio::time::sleep;
 
 use super::clients::judge;
+use super::limit::Limit;
 use super::narration::{lines, printable, told};
 use super::part_of::{Part, content_length, is_same_version, validator};
 use super::sink::Sink;
@@ -30,6 +31,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 pub(super) struct Exchange<'a> {
     job: &'a Job,
     item: &'a Item,
+    limit: Limit,
     sink: Option<Sink>,
     /// Of what the sink has a part.
     validator: Option<String>,
@@ -86,8 +88,8 @@ impl Done {
 }
 
 impl<'a> Exchange<'a> {
-    pub(super) fn new(job: &'a Job, item: &'a Item) -> Self {
-        Self { job, item, sink: None, validator: None, head: None }
+    pub(super) fn new(job: &'a Job, item: &'a Item, limit: Limit) -> Self {
+        Self { job, item, limit, sink: None, validator: None, head: None }
     }
 
     /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
@@ -113,7 +115,7 @@ impl<'a> Exchange<'a> {
             let pause = asked_for.max(PAUSE_FIRST.saturating_mul(1 << retries.min(16))).min(PAUSE_MAX);
             retries += 1;
             self.job.output.note(&format!("{failure}; attempt {} follows in {}", retries + 1, Span(pause)));
-            sleep(pause).await;
+            self.limit.within(sleep(pause)).await?;
         }
     }
 
@@ -122,7 +124,8 @@ impl<'a> Exchange<'a> {
         // The file comes first: where it cannot be written, there is no use in asking for it.
         if self.sink.is_none() && !job.args.http.head {
             let resume = job.args.http.continue_at.is_some();
-            let (sink, validator) = Sink::open(job.place.file(self.item), resume).await?;
+            let opened = self.limit.within(Sink::open(job.place.file(self.item), resume)).await?;
+            let (sink, validator) = opened?;
             (self.sink, self.validator) = (Some(sink), validator);
         }
         let start = Instant::now();
@@ -200,7 +203,8 @@ impl<'a> Exchange<'a> {
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
-        let response = client.request(request).await.map_err(|error| match judge(&error, &refusal, url) {
+        let response = self.limit.within(client.request(request)).await?;
+        let response = response.map_err(|error| match judge(&error, &refusal, url) {
             Failure::Http { what, why, exit } if matches!(error, fulmar_h3::Error::Reset(_)) => {
                 Failure::Http { what, why: why + " (--retry tries again)", exit }
             }
@@ -271,7 +275,7 @@ impl<'a> Exchange<'a> {
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
         }
-        self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
+        self.commit().await?;
         Ok(Taken::All(done))
     }
 
@@ -294,13 +298,19 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
+    /// All is there.
+    async fn commit(&mut self) -> Result<(), Failure> {
+        let sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
+        self.limit.settle(sink.commit()).await?
+    }
+
     /// There is no rest: what is here is all of it, or part of something that is no more.
     async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Taken, Setback> {
         let is_all = headers
             .get(header::CONTENT_RANGE)
             .is_some_and(|range| range == format!("bytes */{held}").as_str());
         if is_all {
-            self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
+            self.commit().await?;
             return Ok(Taken::All(Done { resumed_at: held, ..done }));
         }
         self.begin_anew(None)?;
@@ -334,6 +344,15 @@ impl<'a> Exchange<'a> {
                     Failure::Http { why, .. } => cut(format!("the body was cut after {came}: {why}")),
                     failure => failure,
                 });
+            }
+            Err(Failure::Http { what, why, exit: exit::TOO_LATE }) => {
+                let hint = match (&self.job.args.http.continue_at, &self.validator) {
+                    (Some(_), Some(_)) => hint(),
+                    // The server says nothing by which one could go on.
+                    (_, None) => "",
+                    (None, Some(_)) => " (-C - keeps what comes, and goes on there)",
+                };
+                return Err(Failure::Http { what, why: why + hint, exit: exit::TOO_LATE });
             }
             Err(failure) => return Err(failure),
         }
