@@ -157,6 +157,14 @@ fn the_head_is_printed() {
 }
 
 #[test]
+fn a_response_that_never_has_content_is_not_cut() {
+    let odd = Odd::start(|_| Answer::whole("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
+    let out = TestDir::new("web-no-content");
+    finish(odd.get(&out, &[], "/a")).succeeded();
+    assert_eq!(fs::read(out.path().join("a")).expect("the file"), b"");
+}
+
+#[test]
 fn the_head_is_asked_for_again() {
     let times = AtomicU32::new(0);
     let odd = Odd::start(move |_| match times.fetch_add(1, Ordering::Relaxed) {

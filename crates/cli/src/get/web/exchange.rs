@@ -270,8 +270,10 @@ impl<'a> Exchange<'a> {
             let may_go_on = *method == Method::GET && !self.is_of_a_range();
             self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
         }
+        // These end with their head, whatever it says (RFC 9112 §6.3).
+        let is_head_alone = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT;
         let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
-        self.receive(&mut done, body, announced.filter(|_| *method != Method::HEAD), refusal).await?;
+        self.receive(&mut done, body, announced.filter(|_| !is_head_alone), refusal).await?;
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
         }
