@@ -54,7 +54,31 @@ fn a_part_that_is_shorter_than_was_asked_for_is_followed_by_the_rest() {
     assert_eq!(ranges, [None, Some(10), Some(17), Some(24)]);
 }
 
-/// The rest of a response that brings 100 kB at once, and then nothing.
+#[test]
+fn what_came_in_several_attempts_is_told_as_one() {
+    let odd = Odd::start(|head| match asked(head) {
+        None => begun("\"x\""),
+        Some(first @ 10) => Answer::cut(&format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-29/30\r\nContent-Length: 20\r\nETag: \"x\"\r\n\r\n{}",
+            &ALL[first..17]
+        )),
+        Some(first) => part(first, 30, "ETag: \"x\"\r\n"),
+    });
+    // Whether the first attempt is one of this command or of an earlier one.
+    for (earlier, resumed_at) in [(false, 0), (true, 10)] {
+        let out = TestDir::new("parts-told");
+        if earlier {
+            finish(odd.get(&out, &["-C", "-"], "/a")).failed(18, &["10 B"]);
+        }
+        let objects = finish(odd.get(&out, &["-C", "-", "--json", "--retry", "3"], "/a")).objects();
+        let told = (&objects[0]["bytes"], &objects[0]["resumed_at"], &objects[1]["bytes"]);
+        let bytes = 30 - resumed_at;
+        assert_eq!(told, (&bytes.into(), &resumed_at.into(), &bytes.into()), "{objects:?}");
+        assert_eq!(fs::read_to_string(out.path().join("a")).expect("the file"), ALL);
+    }
+}
+
+/// A server that brings 100 kB of a file at once, and then nothing.
 fn silent() -> Odd {
     Odd::start(|_| {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"x\"\r\n\r\n";

@@ -33,6 +33,8 @@ pub(super) struct Exchange<'a> {
     item: &'a Item,
     limit: Limit,
     sink: Option<Sink>,
+    /// How much was there of the file before the first attempt, and still is.
+    held_at_first: u64,
     /// Of what the sink has a part.
     validator: Option<String>,
     /// That of the last response, if it is to be printed.
@@ -47,7 +49,9 @@ pub(super) struct Done {
     pub(super) version: Version,
     pub(super) info: ConnectionInfo,
     pub(super) first_byte: Duration,
+    /// What came, in all attempts, of what is there now.
     pub(super) bytes: u64,
+    /// How much was there before the first one.
     pub(super) resumed_at: u64,
 }
 
@@ -78,18 +82,9 @@ impl From<Failure> for Setback {
     }
 }
 
-impl Done {
-    /// What this and the parts before it come to.
-    fn after(self, earlier: Option<Self>) -> Self {
-        let Some(earlier) = earlier else { return self };
-        let Self { first_byte, resumed_at, .. } = earlier;
-        Self { first_byte, resumed_at, bytes: earlier.bytes + self.bytes, ..self }
-    }
-}
-
 impl<'a> Exchange<'a> {
     pub(super) fn new(job: &'a Job, item: &'a Item, limit: Limit) -> Self {
-        Self { job, item, limit, sink: None, validator: None, head: None }
+        Self { job, item, limit, sink: None, held_at_first: 0, validator: None, head: None }
     }
 
     /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
@@ -126,14 +121,15 @@ impl<'a> Exchange<'a> {
             let resume = job.args.http.continue_at.is_some();
             let opened = self.limit.within(Sink::open(job.place.file(self.item), resume)).await?;
             let (sink, validator) = opened?;
+            self.held_at_first = sink.len();
             (self.sink, self.validator) = (Some(sink), validator);
         }
         let start = Instant::now();
-        let (mut earlier, mut is_anew) = (None, false);
+        let (mut first, mut is_anew) = (None, false);
         loop {
             match self.ask_and_take(start).await? {
-                Taken::All(done) => return Ok(done.after(earlier)),
-                Taken::Part(done) => earlier = Some(done.after(earlier)),
+                Taken::All(done) => return Ok(Done { first_byte: first.unwrap_or(done.first_byte), ..done }),
+                Taken::Part(done) => first = first.or(Some(done.first_byte)),
                 Taken::Nothing(url, why) if is_anew => {
                     return Err(Failure::Http {
                         what: url.to_string(),
@@ -144,7 +140,7 @@ impl<'a> Exchange<'a> {
                 }
                 Taken::Nothing(url, why) => {
                     job.output.narrate(|| format!("{url}: {why}; all of it is asked for"));
-                    (earlier, is_anew) = (None, true);
+                    (first, is_anew) = (None, true);
                 }
             }
         }
@@ -277,8 +273,7 @@ impl<'a> Exchange<'a> {
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
         }
-        self.commit().await?;
-        Ok(Taken::All(done))
+        self.commit(done).await
     }
 
     /// Whether the user asks for a range. What comes of it is nothing that goes on somewhere.
@@ -296,14 +291,16 @@ impl<'a> Exchange<'a> {
     /// Forgets what is here. What comes next is of the version that a validator names.
     fn begin_anew(&mut self, validator: Option<String>) -> Result<(), Failure> {
         self.sink.as_mut().ok_or(Failure::Thread("disk"))?.begin_anew(validator.as_deref())?;
-        self.validator = validator;
+        (self.validator, self.held_at_first) = (validator, 0);
         Ok(())
     }
 
-    /// All is there.
-    async fn commit(&mut self) -> Result<(), Failure> {
+    /// All is there, with what came in earlier attempts.
+    async fn commit(&mut self, done: Done) -> Result<Taken, Setback> {
         let sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
-        self.limit.settle(sink.commit()).await?
+        let (len, resumed_at) = (sink.len(), self.held_at_first);
+        self.limit.settle(sink.commit()).await??;
+        Ok(Taken::All(Done { bytes: len.saturating_sub(resumed_at), resumed_at, ..done }))
     }
 
     /// There is no rest: what is here is all of it, or part of something that is no more.
@@ -312,8 +309,7 @@ impl<'a> Exchange<'a> {
             .get(header::CONTENT_RANGE)
             .is_some_and(|range| range == format!("bytes */{held}").as_str());
         if is_all {
-            self.commit().await?;
-            return Ok(Taken::All(Done { resumed_at: held, ..done }));
+            return self.commit(done).await;
         }
         self.begin_anew(None)?;
         Ok(Taken::Nothing(done.url, "what is here is no part of what the server has now"))
