@@ -127,6 +127,25 @@ fn parts_of_two_versions_are_never_put_together() {
     }
 }
 
+/// All of the old version is here when the new one takes its place, which is as long as what came.
+#[test]
+fn a_file_without_a_rest_is_not_taken_for_another_version() {
+    const NEW: &str = "ZYXWVUTSRQ";
+    for (tag, expected) in [("ETag: \"y\"\r\n", NEW), ("ETag: \"x\"\r\n", &ALL[..10]), ("", &ALL[..10])] {
+        let begins = std::sync::atomic::AtomicBool::new(true);
+        let odd = Odd::start(move |head| match asked(head) {
+            None if begins.swap(false, std::sync::atomic::Ordering::Relaxed) => begun("\"x\""),
+            None => {
+                Answer::whole(&format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"y\"\r\n\r\n{NEW}"))
+            }
+            Some(_) => Answer::whole(&format!(
+                "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n{tag}\r\n"
+            )),
+        });
+        assert_eq!(fetched("parts-no-rest", &odd), expected, "{tag}");
+    }
+}
+
 #[test]
 fn a_part_without_an_end_or_with_another_beginning_is_not_taken() {
     for range in ["bytes 10-29/*", "bytes 9-29/30", "bytes 10-30/30", "bytes */30"] {

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::clients::judge;
 use super::limit::Limit;
 use super::narration::{lines, printable, told};
-use super::part_of::{Part, content_length, is_same_version, validator};
+use super::part_of::{Part, content_length, is_same_version, may_be_same_version, validator};
 use super::sink::Sink;
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
@@ -305,9 +305,12 @@ impl<'a> Exchange<'a> {
 
     /// There is no rest: what is here is all of it, or part of something that is no more.
     async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Taken, Setback> {
-        let is_all = headers
+        let names_len = headers
             .get(header::CONTENT_RANGE)
             .is_some_and(|range| range == format!("bytes */{held}").as_str());
+        // Another version may be as long.
+        let validator = self.validator.as_deref();
+        let is_all = names_len && validator.is_some_and(|validator| may_be_same_version(validator, headers));
         if is_all {
             return self.commit(done).await;
         }
