@@ -199,12 +199,14 @@ impl<'a> Exchange<'a> {
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
+        let trouble = request.body().trouble();
         let response = self.limit.within(client.request(request)).await?;
-        let response = response.map_err(|error| match judge(&error, &refusal, url) {
-            Failure::Http { what, why, exit } if matches!(error, fulmar_h3::Error::Reset(_)) => {
+        let response = response.map_err(|error| match (trouble.why(), judge(&error, &refusal, url)) {
+            (Some(why), _) => other(url.to_string(), format!("what was to be sent failed: {why}")),
+            (None, Failure::Http { what, why, exit }) if matches!(error, fulmar_h3::Error::Reset(_)) => {
                 Failure::Http { what, why: why + " (--retry tries again)", exit }
             }
-            failure => failure,
+            (None, failure) => failure,
         })?;
         job.output.narrate(|| job.clients.about(&url.authority, &response, &refusal));
         let status = format!("< {:?} {}", response.version(), response.status());
