@@ -186,6 +186,8 @@ async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
                 let Some(item) = next else { return total };
                 match fetch(&job, &item).await {
                     Ok(bytes) => (total.files, total.bytes) = (total.files + 1, total.bytes + bytes),
+                    // What follows would have no reader either.
+                    Err(Failure::ReaderGone) => return total,
                     Err(Failure::Interrupted) => {
                         total.is_interrupted = true;
                         return total;
