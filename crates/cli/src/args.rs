@@ -50,8 +50,10 @@ HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. File
 name when they are complete; a file of that name is replaced. Where two URLs end in the same name, the second file becomes NAME.2.
 
 Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
-cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above), 28 --max-time is over, 47 too many
-redirects, 56 the connection failed, 60 the certificate was refused, 130 interrupted. Of several failures the first one counts.";
+cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 28
+--max-time is over, 47 too many redirects, 56 the connection failed, 60 the certificate was refused, 65 what was piped in would have to be
+sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
+the rest is not fetched, and that is no failure.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -64,8 +66,8 @@ Examples:
 Files are served over HTTP/3 (ALPN h3), and over HTTP/2 and HTTP/1.1 on the TCP port of the same number. Only regular files inside of DIR
 are served; index.html stands for its directory, and a file beside another one with .br, .zst or .gz at the end of its name is sent to
 clients that take it. A file that is replaced by another one while it is sent (renamed over) is sent to its end as it was, one that is
-appended to as far as it went at first, and one that shrinks ends with an error. Where another directory takes the place of DIR, or a
-symbolic link of that name leads to another one, that is served within a second, at once after SIGHUP.
+appended to as far as it went at first, and one that shrinks or is written to ends with an error. Where another directory takes the
+place of DIR, or a symbolic link of that name leads to another one, that is served within a second, at once after SIGHUP.
 
 Each request is told on standard output when it is over, in the common log format, or as an object with --json. The bytes are those of the
 body that were given to the connection; status 499 stands for a client that had gone before there was a response.

@@ -29,6 +29,9 @@ pub(crate) enum Failure {
     /// Results could not be printed, though somebody may have waited for them.
     #[error("cannot write to standard output: {0}")]
     StandardOutput(io::Error),
+    /// Whoever read standard output has enough: nobody is told of that.
+    #[error("nobody reads standard output any more")]
+    ReaderGone,
     /// Certificates or keys of our own cannot be used.
     #[error("{0}")]
     Tls(String),

@@ -116,7 +116,7 @@ fn run(command: Command, output: Output) -> Result<(), Failure> {
         Command::Get(args) => get::run(args, output),
         Command::Interop { command } => interop::run(command, output),
         Command::Lab { command } => lab::run(command, output),
-        Command::Qlog { command } => qlog::run(&command),
+        Command::Qlog { command } => qlog::run(&command, output),
         Command::Perf { command: PerfCommand::Server(args) } => perf::server::run(&args, output),
         Command::Perf { command: PerfCommand::Client(args) } => perf::client::run(args, output),
     }

@@ -1,6 +1,6 @@
 //! Files that do not stand under their name before they are complete; and devices and pipes, which are written to as they are.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -33,14 +33,16 @@ pub(crate) struct PartFile {
 impl PartFile {
     /// Opens `NAME.part`, which an earlier download may have left, and tells what that was a part of: a validator of HTTP. Without one
     /// it is empty. What this writes stays if it is not complete.
+    ///
+    /// # Errors
+    /// It cannot be opened, or another download writes it.
     pub(crate) fn resume(destination: PathBuf) -> Result<(Self, Option<String>), Failure> {
         let destination = behind_links(destination);
         if let Some(part) = Self::in_place(&destination)? {
             return Ok((part, None));
         }
         let path = with_suffix(&destination, ".part");
-        let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let mut file = open.map_err(cannot_write(&destination))?;
+        let mut file = open_alone(&path).map_err(cannot_write(&destination))?;
         if let Some(permissions) = permissions_of(&destination) {
             // A later download has to open it again.
             file.set_permissions(writable(permissions)).map_err(cannot_write(&destination))?;
@@ -157,6 +159,10 @@ impl PartFile {
         if let Some(permissions) = permissions_of(&self.destination).filter(|_| self.kept) {
             self.file.set_permissions(permissions).map_err(cannot_write(&self.destination))?;
         }
+        if !is_named(&self.file, path) {
+            let error = io::Error::other(format!("another file has taken the place of {}", path.display()));
+            return Err(cannot_write(&self.destination)(error));
+        }
         fs::rename(path, &self.destination).map_err(cannot_write(&self.destination))?;
         self.committed = true;
         if self.kept {
@@ -174,11 +180,44 @@ impl Drop for PartFile {
         if self.kept && self.len > 0 && validator.exists() {
             return;
         }
+        if !is_named(&self.file, path) {
+            return;
+        }
         // Nobody is left to be told if this fails, and the name says what the file is.
         let _ = fs::remove_file(path);
         if self.kept {
             let _ = fs::remove_file(validator);
         }
+    }
+}
+
+/// Opens the file of this name, or makes it, and keeps other downloads from it as long as it is open: two would write over each other.
+fn open_alone(path: &Path) -> io::Result<File> {
+    for _ in 0..NAMES_TRIED_MAX {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            break;
+        }
+        // Where a file system has no locks, nobody is kept from anything. Who had the lock may have given the file its final name meanwhile.
+        if is_named(&file, path) {
+            return Ok(file);
+        }
+    }
+    Err(io::Error::new(ErrorKind::ResourceBusy, format!("another download is writing {}", path.display())))
+}
+
+/// Whether a file still has this name, as far as the system tells files from each other.
+fn is_named(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (Ok(file), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+        (file.dev(), file.ino()) == (named.dev(), named.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
     }
 }
 

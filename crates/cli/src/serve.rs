@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `serve` | what listens, who is served, how it ends |
 //! | `directory`, `files`, `buffers` | the directory and nothing outside of it; files that are read in blocks |
+//! | `stamp`, `samples` | whether a file is still the one that it was |
 //! | `web` | requests of HTTP and their responses |
 //! | `tcp` | connections of HTTP/1.1 and HTTP/2 |
 //! | `http09` | requests of HTTP/0.9 |
 //! | `told`, `access_log`, `figures`, `transfers` | what is told of requests, and how many are under way |
+//! | `phase` | how far a server has come that is told to stop |
 //! | `validation` | how clients prove their addresses |
 
 mod access_log;
@@ -16,6 +18,8 @@ mod directory;
 mod figures;
 mod files;
 mod http09;
+mod phase;
+mod samples;
 mod small_files;
 mod stamp;
 mod tcp;
@@ -31,7 +35,7 @@ use fulmar::{Endpoint, Incoming};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::args::ServeArgs;
@@ -50,7 +54,8 @@ use self::access_log::AccessLog;
 pub(crate) use self::directory::Directory;
 use self::figures::Figures;
 use self::http09::Plain;
-use self::tcp::Tcp;
+use self::phase::{Phase, reached};
+use self::tcp::{Patience, Tcp};
 use self::told::Tale;
 use self::transfers::Transfers;
 use self::validation::Validation;
@@ -66,6 +71,9 @@ const DEFAULT_PORT: u16 = 4433;
 const CONNECTIONS_MAX: usize = 4096;
 /// How often it is looked whether the keys of tokens have changed.
 const KEYS_INTERVAL: Duration = Duration::from_secs(5);
+/// How long the end may be put off by transfers that are cut short, until each has a line in the log.
+const CUT_MAX: Duration = Duration::from_millis(100);
+
 /// What all connections share.
 #[derive(Debug)]
 struct Site {
@@ -76,7 +84,7 @@ struct Site {
     transfers: Transfers,
     /// Connections of HTTP that are open.
     open: Transfers,
-    stopping: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
 }
 
 /// Serves until the user ends it.
@@ -221,7 +229,7 @@ impl Site {
             plain: Arc::new(Plain::new(serving.root.clone(), tale)),
             transfers,
             open: Transfers::default(),
-            stopping: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Serving),
         }
     }
 }
@@ -277,7 +285,8 @@ fn serve_tcp(
         alternative: tcp::alternative(port),
         runtimes,
         open: site.open.clone(),
-        stopping: site.stopping.subscribe(),
+        phase: site.phase.subscribe(),
+        patience: Patience::default(),
     };
     tokio::spawn(tcp.serve(listener));
     Ok(())
@@ -287,7 +296,7 @@ fn serve_tcp(
 async fn stop(endpoint: &Endpoint, site: &Site, grace: Duration, signals: &mut Signals, output: Output) {
     let transfers = &site.transfers;
     let count = |transfers: &Transfers| counted(transfers.count() as u64, "transfer");
-    site.stopping.send_replace(true);
+    site.phase.send_replace(Phase::Stopping);
     if !grace.is_zero() {
         if transfers.count() > 0 {
             let left = count(transfers);
@@ -307,6 +316,9 @@ async fn stop(endpoint: &Endpoint, site: &Site, grace: Duration, signals: &mut S
         output.note(&format!("{} cut short", count(transfers)));
     }
     endpoint.close(CLOSE_DONE, b"the server is stopping");
+    site.phase.send_replace(Phase::Over);
+    // Each tells of itself, which takes the threads of the others.
+    let _ = timeout(CUT_MAX, transfers.none()).await;
     tokio::select! {
         () = net::farewell(endpoint) => {}
         () = signals.next() => {}
@@ -349,12 +361,8 @@ async fn serve_connection(incoming: Incoming, site: &Arc<Site>) -> Result<(), Fa
     if connection.alpn().as_deref() == Some(fulmar_h3::ALPN) {
         info!(%remote, "connection accepted for HTTP/3");
         let _open = site.open.begin();
-        let mut stopping = site.stopping.subscribe();
-        let stop = async move {
-            if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
-                std::future::pending().await
-            }
-        };
+        let mut phase = site.phase.subscribe();
+        let stop = async move { reached(&mut phase, Phase::Stopping).await };
         let web = WebOverHttp3(site.web.clone());
         fulmar_h3::serve_connection_until(connection, web, site.config.clone(), stop).await;
         info!(%remote, "connection ended");

@@ -2,6 +2,7 @@
 
 mod clients;
 mod exchange;
+mod limit;
 mod narration;
 mod pace;
 mod part_of;
@@ -15,10 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use self::clients::Clients;
 use self::exchange::{Done, Exchange};
+use self::limit::Limit;
 use self::request::Asked;
 use super::place::Place;
 use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, local_names, sessions};
@@ -53,6 +57,8 @@ struct Job {
     output: Output,
     bars: Bars,
     place: Place,
+    /// Whether the user has ended the program.
+    ended: watch::Sender<bool>,
 }
 
 /// A URL that was fetched, for `--json`.
@@ -119,10 +125,22 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     let session = args.session.clone();
     let result = runtime.block_on(async {
         let clients = Clients::new(&args, transport, store.clone())?;
-        let job = Arc::new(Job { args, asked, clients, output, bars: bars.clone(), place });
+        let job = Arc::new(Job {
+            args,
+            asked,
+            clients,
+            output,
+            bars: bars.clone(),
+            place,
+            ended: watch::Sender::new(false),
+        });
+        let mut fetching = std::pin::pin!(fetch_all(&job, items));
         let result = tokio::select! {
-            result = fetch_all(&job, items) => result,
+            result = &mut fetching => result,
             result = interrupted() => {
+                // What has come is written down, for -C -.
+                job.ended.send_replace(true);
+                let _ = timeout(CLEANUP_MAX, fetching).await;
                 Err(result.map_or_else(Failure::io("cannot wait for signals"), |()| Failure::Interrupted))
             }
         };
@@ -168,6 +186,12 @@ async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
                 let Some(item) = next else { return total };
                 match fetch(&job, &item).await {
                     Ok(bytes) => (total.files, total.bytes) = (total.files + 1, total.bytes + bytes),
+                    // What follows would have no reader either.
+                    Err(Failure::ReaderGone) => return total,
+                    Err(Failure::Interrupted) => {
+                        total.is_interrupted = true;
+                        return total;
+                    }
                     Err(failure) => {
                         job.output.complain_of(&failure, Some(item.url.to_string()));
                         total.missing += 1;
@@ -182,6 +206,9 @@ async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
         total.add(part.map_err(|_| Failure::Thread("download"))?);
     }
     job.bars.clear();
+    if total.is_interrupted {
+        return Err(Failure::Interrupted);
+    }
     summarise(job, &total, start.elapsed());
     match total.exit {
         Some(exit) => Err(Failure::AlreadyTold { sentences: total.missing, missing: total.missing, exit }),
@@ -195,6 +222,7 @@ struct Total {
     bytes: u64,
     missing: usize,
     exit: Option<u8>,
+    is_interrupted: bool,
 }
 
 impl Total {
@@ -203,25 +231,15 @@ impl Total {
         self.bytes += other.bytes;
         self.missing += other.missing;
         self.exit = self.exit.or(other.exit);
+        self.is_interrupted |= other.is_interrupted;
     }
 }
 
 /// Fetches one URL, tells of it, and returns how many bytes came.
 async fn fetch(job: &Job, item: &Item) -> Result<u64, Failure> {
     let start = Instant::now();
-    let mut exchange = Exchange::new(job, item);
-    let done = match job.args.http.max_time {
-        None => exchange.run().await,
-        Some(time) => tokio::time::timeout(time, exchange.run()).await.unwrap_or_else(|_| {
-            Err(Failure::Http {
-                what: item.url.to_string(),
-                why: format!("it was not there within {} (--max-time)", Span(time)),
-                exit: exit::TOO_LATE,
-            })
-        }),
-    };
-    drop(exchange);
-    let done = done?;
+    let limit = Limit::new(&item.url, job.args.http.max_time, job.ended.subscribe());
+    let done = Exchange::new(job, item, limit).run().await?;
     job.output.narrate(|| {
         let (bytes, whole) = (Size(done.bytes), Span(start.elapsed()));
         format!("{}: {bytes} in {whole}, the first after {}", done.url, Span(done.first_byte))

@@ -172,3 +172,45 @@ fn a_part_of_nothing_leaves_nothing() {
     drop(part);
     assert_eq!(dir.names(), Vec::<String>::new());
 }
+
+#[test]
+fn two_downloads_do_not_write_one_part() {
+    let dir = TestDir::new("part-two");
+    let destination = dir.path().join("a");
+    let (mut first, _) = PartFile::resume(destination.clone()).expect("a part");
+    first.begin_anew(Some("v")).expect("written");
+    first.write(b"one").expect("written");
+    let failure = PartFile::resume(destination.clone()).expect_err("it is written").to_string();
+    assert!(failure.contains("another download is writing") && failure.contains("a.part"), "{failure}");
+    first.write(b" two").expect("written");
+    first.commit().expect("committed");
+    assert_eq!(fs::read(&destination).expect("the file"), b"one two");
+    // Then nobody writes it.
+    let (mut second, validator) = PartFile::resume(destination.clone()).expect("a part");
+    assert_eq!((second.len(), validator), (0, None));
+    second.begin_anew(Some("v")).expect("written");
+    second.write(b"three").expect("written");
+    drop(second);
+    assert_eq!(PartFile::resume(destination).expect("a part").0.len(), 5);
+}
+
+#[test]
+fn another_file_of_the_name_of_the_part_does_not_get_the_name_of_the_file() {
+    let dir = TestDir::new("part-taken");
+    let (destination, part_name) = (dir.path().join("a"), dir.path().join("a.part"));
+    for is_committed in [true, false] {
+        let (mut part, _) = PartFile::resume(destination.clone()).expect("a part");
+        part.write(b"ours").expect("written");
+        fs::remove_file(&part_name).expect("removed");
+        fs::write(&part_name, "theirs").expect("a file");
+        if is_committed {
+            let failure = part.commit().expect_err("it is another file").to_string();
+            assert!(failure.contains("taken the place"), "{failure}");
+        } else {
+            drop(part);
+        }
+        assert_eq!(fs::read(&part_name).expect("the file"), b"theirs");
+        assert!(!destination.exists());
+        fs::remove_file(&part_name).expect("removed");
+    }
+}

@@ -9,7 +9,7 @@ mod dir;
 
 use std::env;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) struct QlogViewArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The page
+    /// The page, or `-` for standard output
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) out: PathBuf,
 }
@@ -110,8 +110,12 @@ pub(crate) fn finish(logs: Option<Arc<QlogDir>>, output: Output) {
 }
 
 /// Runs a command.
-pub(crate) fn run(command: &QlogCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &QlogCommand, output: Output) -> Result<(), Failure> {
     let QlogCommand::View(args) = command;
+    let is_for_stdout = args.out.as_os_str() == "-";
+    if is_for_stdout && output.is_json() {
+        return Err(Failure::Usage("--json and the page cannot both go to standard output".to_owned()));
+    }
     let mut files = Vec::new();
     for path in &args.files {
         let name = path.display().to_string();
@@ -125,7 +129,19 @@ pub(crate) fn run(command: &QlogCommand) -> Result<(), Failure> {
         several => format!("{} qlog files", several.len()),
     };
     let page = fulmar_qlog::page(&title, files).html();
+    if is_for_stdout {
+        return to_stdout(page.as_bytes());
+    }
     fs::write(&args.out, page).map_err(Failure::io(format!("cannot write {}", args.out.display())))
+}
+
+/// Whoever reads may have gone.
+fn to_stdout(page: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(page).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::StandardOutput(error)),
+        _ => Ok(()),
+    }
 }
 
 /// A file, which may be compressed by gzip.

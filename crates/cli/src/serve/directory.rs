@@ -141,7 +141,7 @@ impl Directory {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let dir = self.dir(access)?;
         if let Some((stamp, bytes)) = self.place.small_files.find(&dir, path) {
-            return Ok(Found::File(Opened { content: Content::Memory(bytes), stamp }));
+            return Ok(Found::File(Opened { content: Content::Memory(bytes, stamp), stamp }));
         }
         let file = match access {
             Access::Cached => open_cached(&dir, path)?,
@@ -266,8 +266,14 @@ fn is_hidden(path: &Path) -> bool {
     })
 }
 
-/// A link that leads out is as good as none. The system's refusals have numbers, and this one has not.
+/// A link that leads out is as good as none. The system's refusals have numbers, and this one has not. Sockets, and devices that are not
+/// there, cannot be opened at all, and are no more regular files than those that can.
 fn outside(error: io::Error) -> io::Error {
+    #[cfg(unix)]
+    if let Some(rustix::io::Errno::NXIO | rustix::io::Errno::NODEV) = rustix::io::Errno::from_io_error(&error)
+    {
+        return io::Error::new(ErrorKind::NotFound, "it is no regular file");
+    }
     if error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         return io::Error::new(ErrorKind::NotFound, "it leads out of the directory");
     }

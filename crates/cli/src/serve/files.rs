@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::directory::{Access, Directory, Opened};
+use super::samples::Samples;
 use super::stamp::Stamp;
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
@@ -20,16 +21,28 @@ pub(super) struct Source {
     root: Directory,
     path: PathBuf,
     content: Option<Content>,
-    /// What the file was like when it was opened first.
-    stamp: Option<Stamp>,
+    sent: Option<Sent>,
+}
+
+/// What is known of a file of which a part may have been sent.
+#[derive(Debug)]
+struct Sent {
+    /// What it was like when it was opened first.
+    first: Stamp,
+    /// The same when it was known last that it begins with what was sent.
+    last: Stamp,
+    /// Of what was read, unless that was all at once.
+    samples: Samples,
+    /// Then there is nothing to compare, and mostly no further read.
+    was_read_at_once: bool,
 }
 
 /// Where the bytes of a file come from.
 #[derive(Debug)]
 pub(super) enum Content {
     File(File),
-    /// All of it, as it was when it was found.
-    Memory(Bytes),
+    /// All of it, as it was when it was found, and what the file was like then.
+    Memory(Bytes, Stamp),
 }
 
 /// Why a file cannot be sent, or not to its end.
@@ -54,12 +67,12 @@ pub(super) struct Block {
 impl Source {
     /// The file at `path` below `root`. It is looked at when it is read.
     pub(super) fn new(root: Directory, path: PathBuf) -> Self {
-        Self { root, path, content: None, stamp: None }
+        Self { root, path, content: None, sent: None }
     }
 
     /// The same of a file that is open.
     pub(super) fn opened(root: Directory, path: PathBuf, Opened { content, stamp }: Opened) -> Self {
-        Self { root, path, content: Some(content), stamp: Some(stamp) }
+        Self { root, path, content: Some(content), sent: Some(Sent::new(stamp)) }
     }
 
     /// Reads at most `max` bytes from `offset` on, and nothing beyond the length that the file had at first: what is appended meanwhile is
@@ -67,8 +80,8 @@ impl Source {
     /// another buffer.
     ///
     /// # Errors
-    /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to. A file that was closed
-    /// must not even have been replaced.
+    /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to, other than at its end, as far
+    /// as that can be seen. A file that was closed must not even have been replaced.
     pub(super) async fn read(
         mut self,
         offset: u64,
@@ -103,45 +116,78 @@ impl Source {
         buffer: Vec<u8>,
     ) -> Result<Block, SourceError> {
         let since = SystemTime::now();
-        let (content, stamp) = match (self.content.take(), self.stamp) {
-            (Some(content), Some(stamp)) => (content, stamp),
-            _ => self.open(access)?,
+        let content = match self.content.take() {
+            Some(content) => content,
+            None => self.root.file(&self.path, access)?.content,
         };
-        let wanted = stamp.len.saturating_sub(offset).min(max);
-        let is_last = offset + wanted >= stamp.len;
-        let file = match content {
-            Content::File(file) => file,
-            Content::Memory(all) => {
-                return Ok(Block { bytes: copied(&all, offset, wanted, buffer), is_last });
-            }
+        let sent = match &mut self.sent {
+            Some(sent) => sent,
+            none => none.insert(Sent::new(content.stamp()?)),
         };
-        let read = match access {
-            Access::Cached => read_cached(&file, offset, wanted, buffer),
-            Access::Disk => read_wherever(&file, offset, wanted, buffer),
-        };
-        let bytes = match read {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.content = Some(Content::File(file));
-                return Err(error.into());
+        let wanted = sent.first.len.saturating_sub(offset).min(max);
+        let is_last = offset + wanted >= sent.first.len;
+        // Looked at after the read, so that what was read is of the file as it was.
+        let read = content.read(offset, wanted, access, buffer).map_err(SourceError::from);
+        let (bytes, now) = match read.and_then(|bytes| Ok((bytes, sent.look_again(&content, access)?))) {
+            Err(error) if error.is_not_cached() => {
+                self.content = Some(content);
+                return Err(error);
             }
             read => read?,
         };
-        // Looked at after the read, so that what was read is of the file as it was.
-        let now = Stamp::of(&file.metadata()?);
-        if (bytes.len() as u64) < wanted || !stamp.allows(now) {
+        if (bytes.len() as u64) < wanted {
             return Err(SourceError::Changed);
         }
-        if offset == 0 && is_last {
-            self.root.keep(&self.path, &bytes, now, since);
+        sent.last = now;
+        let is_all = offset == 0 && is_last;
+        match is_all {
+            true => sent.was_read_at_once = true,
+            false => sent.samples.add(offset, &bytes),
         }
-        self.content = Some(Content::File(file));
+        if let Content::File(_) = content {
+            if is_all {
+                self.root.keep(&self.path, &bytes, now, since);
+            }
+            self.content = Some(content);
+        }
         Ok(Block { bytes, is_last })
     }
+}
 
-    fn open(&mut self, access: Access) -> Result<(Content, Stamp), SourceError> {
-        let Opened { content, stamp: found } = self.root.file(&self.path, access)?;
-        let stamp = *self.stamp.get_or_insert(found);
-        if stamp.allows(found) { Ok((content, stamp)) } else { Err(SourceError::Changed) }
+impl Sent {
+    fn new(stamp: Stamp) -> Self {
+        Self { first: stamp, last: stamp, samples: Samples::new(stamp.len), was_read_at_once: false }
+    }
+
+    /// What the file is like now that `content` is of, if it still begins with what was sent.
+    fn look_again(&self, content: &Content, access: Access) -> Result<Stamp, SourceError> {
+        let now = content.stamp()?;
+        // While something is appended the times may already be those of what is not there yet: they tell nothing of a file that has grown.
+        let is_right = self.first.is_same(now)
+            || self.last.is_same(now)
+            || (self.first.has_grown(now)
+                && !self.was_read_at_once
+                && self.samples.are_in(|offset, len| content.read(offset, len, access, Vec::new()))?);
+        if is_right { Ok(now) } else { Err(SourceError::Changed) }
+    }
+}
+
+impl Content {
+    /// What the file is like now, or was when all of it was read.
+    fn stamp(&self) -> io::Result<Stamp> {
+        match self {
+            Self::File(file) => Ok(Stamp::of(&file.metadata()?)),
+            Self::Memory(_, stamp) => Ok(*stamp),
+        }
+    }
+
+    /// Reads what there is, less than is wanted if the file is shorter, into a buffer that nobody uses any more.
+    fn read(&self, offset: u64, wanted: u64, access: Access, buffer: Vec<u8>) -> io::Result<Vec<u8>> {
+        match (self, access) {
+            (Self::Memory(all, _), _) => Ok(copied(all, offset, wanted, buffer)),
+            (Self::File(file), Access::Cached) => read_cached(file, offset, wanted, buffer),
+            (Self::File(file), Access::Disk) => read_wherever(file, offset, wanted, buffer),
+        }
     }
 }
 
@@ -182,8 +228,9 @@ fn read_cached(_: &File, _: u64, _: u64, _: Vec<u8>) -> io::Result<Vec<u8>> {
 
 /// A part of what is in memory.
 fn copied(all: &[u8], offset: u64, len: u64, mut into: Vec<u8>) -> Vec<u8> {
+    let rest = all.get(offset as usize..).unwrap_or_default();
     into.clear();
-    into.extend_from_slice(all.get(offset as usize..(offset + len) as usize).unwrap_or_default());
+    into.extend_from_slice(&rest[..rest.len().min(len as usize)]);
     into
 }
 

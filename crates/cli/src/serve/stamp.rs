@@ -29,10 +29,14 @@ impl Stamp {
         }
     }
 
-    /// Whether a file that was like this and is now like `now` still begins with the same bytes, as far as can be seen: it is the
-    /// same, or the same and longer, as files are that are appended to.
-    pub(super) fn allows(self, now: Self) -> bool {
-        self.id == now.id && (self.len < now.len || (self.len == now.len && self.modified == now.modified))
+    /// Whether a file that was like this and is now like `now` has the same bytes, as far as can be seen.
+    pub(super) fn is_same(self, now: Self) -> bool {
+        self.id == now.id && self.len == now.len && self.modified == now.modified
+    }
+
+    /// Whether it is the same file and longer: it may have been appended to, or written anew.
+    pub(super) fn has_grown(self, now: Self) -> bool {
+        self.id == now.id && self.len < now.len
     }
 
     /// Whether nothing had changed for `least` at that time. Not all file systems keep both times.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
+use crate::run::runtime;
 use crate::web::Site;
 
 /// A connection of HTTP/1.1 on which nothing was said.
@@ -122,4 +123,35 @@ fn connections_that_say_nothing_do_not_hold_up_the_end() {
     site.server.ask_to_stop();
     assert_eq!(site.server.ended(), Some(0));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+/// A request of `/big` by HTTP/2: the preface, SETTINGS, and HEADERS that end the stream, with fields of the static table but for the path
+/// and the authority (RFC 7541 appendix A).
+fn big_by_http2() -> Vec<u8> {
+    let fields = [&[0x82, 0x87, 0x04, 4][..], b"/big", &[0x01, 1, b'x']].concat();
+    let head = [0, 0, fields.len() as u8, 1, 0x5, 0, 0, 0, 1];
+    [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0], &head, &fields].concat()
+}
+
+#[test]
+fn what_the_end_cuts_short_has_a_line_as_well() {
+    let fill = |www: &std::path::Path| {
+        fs::File::create(www.join("big")).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+    };
+    let mut site = Site::new("tcp-cut", fill, &["--grace", "0"]);
+    let (mut old, mut newer) = (connect(&site), connect_with(&site, "h2"));
+    answer(&mut old, b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    newer.write_all(&big_by_http2()).and_then(|()| newer.flush()).expect("the server takes it");
+    // More than frames that tell of nothing.
+    newer.read_exact(&mut [0; 10_000]).expect("a response");
+    runtime().block_on(async {
+        let client = site.client();
+        let mut body = client.get(site.server.url("/big")).await.expect("a response").into_body();
+        assert!(body.data().await.expect("data").is_some());
+        site.server.ask_to_stop();
+        let mut told: Vec<_> = (0..3).map(|_| site.server.next_object()["protocol"].to_string()).collect();
+        told.sort();
+        assert_eq!(told, ["\"HTTP/1.1\"", "\"HTTP/2.0\"", "\"HTTP/3.0\""]);
+    });
+    assert_eq!(site.server.ended(), Some(0));
 }

@@ -104,6 +104,16 @@ fn both_ends_write_qlog_that_is_drawn() {
     let html = fs::read_to_string(page).expect("a page");
     is_whole(&html);
     assert!(html.contains("\"bytes\":300000"), "the server sent the file");
+
+    // On standard output it is the same.
+    let view = |options: &[&str]| {
+        let mut command = fulmar(&["qlog", "view", "-o", "-"]);
+        command.args(options).args(names.iter().map(|name| logs.path().join(name))).current_dir(out.path());
+        finish(command)
+    };
+    assert!(view(&[]).succeeded().stdout() == html, "it differs");
+    assert!(!out.path().join("-").exists());
+    view(&["--json"]).failed(2, &["standard output"]);
 }
 
 #[test]

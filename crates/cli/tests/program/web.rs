@@ -356,9 +356,13 @@ fn what_is_odd_on_the_disk_is_served_by_the_rules() {
         late.set_modified(next_year).expect("set");
     };
     let site = Site::new("web-odd", fill, &[]);
+    let _socket =
+        std::os::unix::net::UnixListener::bind(site.dir.path().join("www/socket")).expect("a socket");
     runtime().block_on(async {
         let client = site.client();
-        assert_eq!(get(&client, &site, "/loop", &[]).await.status, StatusCode::NOT_FOUND);
+        for path in ["/loop", "/socket"] {
+            assert_eq!(get(&client, &site, path, &[]).await.status, StatusCode::NOT_FOUND, "{path}");
+        }
         let late = get(&client, &site, "/late", &[]).await;
         let time = |name| httpdate::parse_http_date(late.field(name)).expect(name);
         assert!(time("last-modified") <= time("date"), "{:?}", late.headers);

@@ -97,6 +97,21 @@ fn what_goes_to_standard_output_is_there_before_the_rest_comes() {
     get.kill().and_then(|()| get.wait()).expect("ended");
 }
 
+#[test]
+fn a_reader_that_has_enough_ends_it_without_a_word() {
+    let mut scene = Scene::new("web-head-of");
+    let urls = [scene.url("/large"), scene.url("/large")];
+    let mut get = scene.get(&["-o", "-", &urls[0], &urls[1]]);
+    let mut get = get.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    get.stdout.take().expect("its output").read_exact(&mut [0; 10]).expect("what has come");
+    let ended = get.wait_with_output().expect("ended");
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+    // Nothing more was asked for.
+    finish(scene.get(&["-o", "-", &scene.url("/a")])).succeeded();
+    let paths = [(); 2].map(|()| scene.server.next_object()["path"].to_string());
+    assert_eq!(paths, ["\"/large\"", "\"/a\""]);
+}
+
 /// Nobody reads the pipe, or writes to it.
 #[test]
 fn a_pipe_without_another_end_does_not_hold_up_the_end() {
@@ -154,6 +169,14 @@ fn the_head_is_printed() {
     assert!(head.contains("content-length: 3000000\n"), "{head}");
     let absent = finish(scene.get(&["-I", &scene.url("/nothing")])).failed(22, &["404"]).stdout();
     assert!(absent.starts_with("HTTP/3.0 404 Not Found\n"), "{absent}");
+}
+
+#[test]
+fn a_response_that_never_has_content_is_not_cut() {
+    let odd = Odd::start(|_| Answer::whole("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
+    let out = TestDir::new("web-no-content");
+    finish(odd.get(&out, &[], "/a")).succeeded();
+    assert_eq!(fs::read(out.path().join("a")).expect("the file"), b"");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `fulmar get -C -` at servers that send other parts than they are asked for.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::odd::{Answer, Odd};
-use crate::run::finish;
+use crate::run::{finish, interrupt};
 use crate::test_dir::TestDir;
 
 const ALL: &str = "0123456789abcdefghijABCDEFGHIJ";
@@ -53,6 +55,65 @@ fn a_part_that_is_shorter_than_was_asked_for_is_followed_by_the_rest() {
 }
 
 #[test]
+fn what_came_in_several_attempts_is_told_as_one() {
+    let odd = Odd::start(|head| match asked(head) {
+        None => begun("\"x\""),
+        Some(first @ 10) => Answer::cut(&format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-29/30\r\nContent-Length: 20\r\nETag: \"x\"\r\n\r\n{}",
+            &ALL[first..17]
+        )),
+        Some(first) => part(first, 30, "ETag: \"x\"\r\n"),
+    });
+    // Whether the first attempt is one of this command or of an earlier one.
+    for (earlier, resumed_at) in [(false, 0), (true, 10)] {
+        let out = TestDir::new("parts-told");
+        if earlier {
+            finish(odd.get(&out, &["-C", "-"], "/a")).failed(18, &["10 B"]);
+        }
+        let objects = finish(odd.get(&out, &["-C", "-", "--json", "--retry", "3"], "/a")).objects();
+        let told = (&objects[0]["bytes"], &objects[0]["resumed_at"], &objects[1]["bytes"]);
+        let bytes = 30 - resumed_at;
+        assert_eq!(told, (&bytes.into(), &resumed_at.into(), &bytes.into()), "{objects:?}");
+        assert_eq!(fs::read_to_string(out.path().join("a")).expect("the file"), ALL);
+    }
+}
+
+/// A server that brings 100 kB of a file at once, and then nothing.
+fn silent() -> Odd {
+    Odd::start(|_| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"x\"\r\n\r\n";
+        Answer::whole(&(head.to_owned() + &"x".repeat(100_000)))
+    })
+}
+
+#[test]
+fn what_has_come_stays_when_the_time_is_over() {
+    let (odd, out) = (silent(), TestDir::new("parts-late"));
+    let finished = finish(odd.get(&out, &["-C", "-", "-m", "500ms"], "/a"));
+    finished.failed(28, &["--max-time", "goes on there"]);
+    assert_eq!(fs::metadata(out.path().join("a.part")).expect("a part").len(), 100_000);
+    // Without -C - nothing does.
+    let out = TestDir::new("parts-late-gone");
+    finish(odd.get(&out, &["-m", "500ms"], "/a")).failed(28, &["--max-time", "-C -"]);
+    assert!(out.names().is_empty(), "{:?}", out.names());
+}
+
+#[test]
+fn what_has_come_stays_when_the_user_ends_it() {
+    let (odd, out) = (silent(), TestDir::new("parts-interrupted"));
+    let mut get =
+        odd.get(&out, &["-C", "-"], "/a").stderr(Stdio::null()).spawn().expect("the program starts");
+    while odd.heads().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Less than after which time it is written in any case.
+    std::thread::sleep(Duration::from_millis(400));
+    interrupt(&get);
+    assert_eq!(get.wait().expect("ended").code(), Some(130));
+    assert_eq!(fs::metadata(out.path().join("a.part")).expect("a part").len(), 100_000);
+}
+
+#[test]
 fn parts_of_two_versions_are_never_put_together() {
     const OTHER: &str = "ZYXWVUTSRQzyxwvutsrq9876543210";
     for fields in ["ETag: \"y\"\r\n", "ETag: W/\"x\"\r\n", ""] {
@@ -63,6 +124,25 @@ fn parts_of_two_versions_are_never_put_together() {
             Some(first) => part(first, 30, fields),
         });
         assert_eq!(fetched("parts-versions", &odd), OTHER, "{fields:?}");
+    }
+}
+
+/// All of the old version is here when the new one takes its place, which is as long as what came.
+#[test]
+fn a_file_without_a_rest_is_not_taken_for_another_version() {
+    const NEW: &str = "ZYXWVUTSRQ";
+    for (tag, expected) in [("ETag: \"y\"\r\n", NEW), ("ETag: \"x\"\r\n", &ALL[..10]), ("", &ALL[..10])] {
+        let begins = std::sync::atomic::AtomicBool::new(true);
+        let odd = Odd::start(move |head| match asked(head) {
+            None if begins.swap(false, std::sync::atomic::Ordering::Relaxed) => begun("\"x\""),
+            None => {
+                Answer::whole(&format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"y\"\r\n\r\n{NEW}"))
+            }
+            Some(_) => Answer::whole(&format!(
+                "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n{tag}\r\n"
+            )),
+        });
+        assert_eq!(fetched("parts-no-rest", &odd), expected, "{tag}");
     }
 }
 

@@ -7,24 +7,28 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{Endpoint, tls};
 use fulmar_h3::{ALPN, Body, Server};
 use http::{Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tower_service::Service;
 
-use crate::run::{finish, fulmar};
+use crate::run::{finish, fulmar, runtime};
 use crate::test_dir::TestDir;
 
+/// How late a server may take what is sent.
+const LATE: Duration = Duration::from_secs(1);
 /// More than any test sends, in bytes.
 const CONTENT_MAX: usize = 32 << 20;
 
-/// Answers with the method, the path and what was sent. From `/moved` it sends on to `/here`, and it is always busy at `/busy`.
+/// Answers with the method, the path and what was sent. From `/moved` it sends on to `/here`, it is always busy at `/busy`, and late at `/late`.
 #[derive(Clone)]
 struct Taker;
 
@@ -42,6 +46,12 @@ impl Service<Request<Body>> for Taker {
             let authority =
                 request.uri().authority().expect("an authority").as_str().parse().expect("a value");
             let path = request.uri().path().to_owned();
+            if path == "/late" {
+                tokio::time::sleep(LATE).await;
+                let mut content = request.into_body();
+                while let Ok(Some(_)) = content.data().await {}
+                return Ok(Response::new(Full::default()));
+            }
             let mut answer = format!("{} {path}: ", request.method()).into_bytes();
             let sent = request.into_body().bytes(CONTENT_MAX).await.expect("what is sent arrives");
             match path.as_str() {
@@ -195,11 +205,63 @@ fn a_file_that_grows_is_sent_as_long_as_it_was() {
         let mut log = fs::OpenOptions::new().append(true).open(log).expect("the file");
         for _ in 0..200 {
             log.write_all(&[b'y'; 1_000]).expect("appended");
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
     });
     let answer = finish(get).succeeded().stdout();
     grower.join().expect("it has grown");
     let len: usize = answer.strip_prefix("PUT /log: ").expect("an answer").parse().expect("a length");
     assert!((LEN..LEN + 200_000).contains(&len), "{len}");
+}
+
+/// A server over TCP that takes what is sent a second later.
+fn late_over_tcp(protocol: &'static str) -> SocketAddr {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .expect("a server");
+    tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        runtime().block_on(async {
+            let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+            tell.send(listener.local_addr().expect("its address")).expect("someone listens");
+            let tls = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+            loop {
+                let (stream, _) = listener.accept().await.expect("a client");
+                let Ok(stream) = tls.accept(stream).await else { continue };
+                let service = hyper::service::service_fn(async |request: Request<hyper::body::Incoming>| {
+                    tokio::time::sleep(LATE).await;
+                    let mut content = request.into_body();
+                    while let Some(Ok(_)) = content.frame().await {}
+                    Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
+                });
+                let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+                let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+            }
+        });
+    });
+    told.recv().expect("the server starts")
+}
+
+/// Over HTTP/3, HTTP/2 and HTTP/1.1.
+#[test]
+fn a_file_that_shrinks_while_it_is_sent_is_no_broken_connection() {
+    let (server, dir) = (Running::start(), TestDir::new("web-upload-shrinks"));
+    for address in [server.address, late_over_tcp("h2"), late_over_tcp("http/1.1")] {
+        let file = dir.path().join("log");
+        fs::File::create(&file).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+        let url = format!("https://{address}/late");
+        let mut get = fulmar(&["get", "--insecure", "--retry", "3", "-T", "log", &url]);
+        get.current_dir(dir.path());
+        let get = std::thread::spawn(move || finish(get));
+        std::thread::sleep(LATE / 2);
+        fs::File::options().write(true).open(&file).and_then(|file| file.set_len(1)).expect("shorter");
+        get.join().expect("ended").failed(1, &["what was to be sent failed", "shorter"]);
+    }
 }

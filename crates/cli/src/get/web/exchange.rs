@@ -10,8 +10,9 @@ use http::{HeaderMap, Method, Response, StatusCode, Version};
 use tokio::time::sleep;
 
 use super::clients::judge;
+use super::limit::Limit;
 use super::narration::{lines, printable, told};
-use super::part_of::{Part, content_length, is_same_version, validator};
+use super::part_of::{Part, content_length, is_same_version, may_be_same_version, validator};
 use super::sink::Sink;
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
@@ -30,7 +31,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 pub(super) struct Exchange<'a> {
     job: &'a Job,
     item: &'a Item,
+    limit: Limit,
     sink: Option<Sink>,
+    /// How much was there of the file before the first attempt, and still is.
+    held_at_first: u64,
     /// Of what the sink has a part.
     validator: Option<String>,
     /// That of the last response, if it is to be printed.
@@ -45,7 +49,9 @@ pub(super) struct Done {
     pub(super) version: Version,
     pub(super) info: ConnectionInfo,
     pub(super) first_byte: Duration,
+    /// What came, in all attempts, of what is there now.
     pub(super) bytes: u64,
+    /// How much was there before the first one.
     pub(super) resumed_at: u64,
 }
 
@@ -76,18 +82,9 @@ impl From<Failure> for Setback {
     }
 }
 
-impl Done {
-    /// What this and the parts before it come to.
-    fn after(self, earlier: Option<Self>) -> Self {
-        let Some(earlier) = earlier else { return self };
-        let Self { first_byte, resumed_at, .. } = earlier;
-        Self { first_byte, resumed_at, bytes: earlier.bytes + self.bytes, ..self }
-    }
-}
-
 impl<'a> Exchange<'a> {
-    pub(super) fn new(job: &'a Job, item: &'a Item) -> Self {
-        Self { job, item, sink: None, validator: None, head: None }
+    pub(super) fn new(job: &'a Job, item: &'a Item, limit: Limit) -> Self {
+        Self { job, item, limit, sink: None, held_at_first: 0, validator: None, head: None }
     }
 
     /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
@@ -113,7 +110,7 @@ impl<'a> Exchange<'a> {
             let pause = asked_for.max(PAUSE_FIRST.saturating_mul(1 << retries.min(16))).min(PAUSE_MAX);
             retries += 1;
             self.job.output.note(&format!("{failure}; attempt {} follows in {}", retries + 1, Span(pause)));
-            sleep(pause).await;
+            self.limit.within(sleep(pause)).await?;
         }
     }
 
@@ -122,15 +119,17 @@ impl<'a> Exchange<'a> {
         // The file comes first: where it cannot be written, there is no use in asking for it.
         if self.sink.is_none() && !job.args.http.head {
             let resume = job.args.http.continue_at.is_some();
-            let (sink, validator) = Sink::open(job.place.file(self.item), resume).await?;
+            let opened = self.limit.within(Sink::open(job.place.file(self.item), resume)).await?;
+            let (sink, validator) = opened?;
+            self.held_at_first = sink.len();
             (self.sink, self.validator) = (Some(sink), validator);
         }
         let start = Instant::now();
-        let (mut earlier, mut is_anew) = (None, false);
+        let (mut first, mut is_anew) = (None, false);
         loop {
             match self.ask_and_take(start).await? {
-                Taken::All(done) => return Ok(done.after(earlier)),
-                Taken::Part(done) => earlier = Some(done.after(earlier)),
+                Taken::All(done) => return Ok(Done { first_byte: first.unwrap_or(done.first_byte), ..done }),
+                Taken::Part(done) => first = first.or(Some(done.first_byte)),
                 Taken::Nothing(url, why) if is_anew => {
                     return Err(Failure::Http {
                         what: url.to_string(),
@@ -141,7 +140,7 @@ impl<'a> Exchange<'a> {
                 }
                 Taken::Nothing(url, why) => {
                     job.output.narrate(|| format!("{url}: {why}; all of it is asked for"));
-                    (earlier, is_anew) = (None, true);
+                    (first, is_anew) = (None, true);
                 }
             }
         }
@@ -200,11 +199,14 @@ impl<'a> Exchange<'a> {
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
-        let response = client.request(request).await.map_err(|error| match judge(&error, &refusal, url) {
-            Failure::Http { what, why, exit } if matches!(error, fulmar_h3::Error::Reset(_)) => {
+        let trouble = request.body().trouble();
+        let response = self.limit.within(client.request(request)).await?;
+        let response = response.map_err(|error| match (trouble.why(), judge(&error, &refusal, url)) {
+            (Some(why), _) => other(url.to_string(), format!("what was to be sent failed: {why}")),
+            (None, Failure::Http { what, why, exit }) if matches!(error, fulmar_h3::Error::Reset(_)) => {
                 Failure::Http { what, why: why + " (--retry tries again)", exit }
             }
-            failure => failure,
+            (None, failure) => failure,
         })?;
         job.output.narrate(|| job.clients.about(&url.authority, &response, &refusal));
         let status = format!("< {:?} {}", response.version(), response.status());
@@ -266,13 +268,14 @@ impl<'a> Exchange<'a> {
             let may_go_on = *method == Method::GET && !self.is_of_a_range();
             self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
         }
+        // These end with their head, whatever it says (RFC 9112 §6.3).
+        let is_head_alone = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT;
         let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
-        self.receive(&mut done, body, announced.filter(|_| *method != Method::HEAD), refusal).await?;
+        self.receive(&mut done, body, announced.filter(|_| !is_head_alone), refusal).await?;
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
         }
-        self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
-        Ok(Taken::All(done))
+        self.commit(done).await
     }
 
     /// Whether the user asks for a range. What comes of it is nothing that goes on somewhere.
@@ -290,18 +293,28 @@ impl<'a> Exchange<'a> {
     /// Forgets what is here. What comes next is of the version that a validator names.
     fn begin_anew(&mut self, validator: Option<String>) -> Result<(), Failure> {
         self.sink.as_mut().ok_or(Failure::Thread("disk"))?.begin_anew(validator.as_deref())?;
-        self.validator = validator;
+        (self.validator, self.held_at_first) = (validator, 0);
         Ok(())
+    }
+
+    /// All is there, with what came in earlier attempts.
+    async fn commit(&mut self, done: Done) -> Result<Taken, Setback> {
+        let sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
+        let (len, resumed_at) = (sink.len(), self.held_at_first);
+        self.limit.settle(sink.commit()).await??;
+        Ok(Taken::All(Done { bytes: len.saturating_sub(resumed_at), resumed_at, ..done }))
     }
 
     /// There is no rest: what is here is all of it, or part of something that is no more.
     async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Taken, Setback> {
-        let is_all = headers
+        let names_len = headers
             .get(header::CONTENT_RANGE)
             .is_some_and(|range| range == format!("bytes */{held}").as_str());
+        // Another version may be as long.
+        let validator = self.validator.as_deref();
+        let is_all = names_len && validator.is_some_and(|validator| may_be_same_version(validator, headers));
         if is_all {
-            self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
-            return Ok(Taken::All(Done { resumed_at: held, ..done }));
+            return self.commit(done).await;
         }
         self.begin_anew(None)?;
         Ok(Taken::Nothing(done.url, "what is here is no part of what the server has now"))
@@ -334,6 +347,15 @@ impl<'a> Exchange<'a> {
                     Failure::Http { why, .. } => cut(format!("the body was cut after {came}: {why}")),
                     failure => failure,
                 });
+            }
+            Err(Failure::Http { what, why, exit: exit::TOO_LATE }) => {
+                let hint = match (&self.job.args.http.continue_at, &self.validator) {
+                    (Some(_), Some(_)) => hint(),
+                    // The server says nothing by which one could go on.
+                    (_, None) => "",
+                    (None, Some(_)) => " (-C - keeps what comes, and goes on there)",
+                };
+                return Err(Failure::Http { what, why: why + hint, exit: exit::TOO_LATE });
             }
             Err(failure) => return Err(failure),
         }

@@ -52,6 +52,12 @@ pub(super) fn is_same_version(validator: &str, headers: &HeaderMap) -> bool {
     headers.get(header::LAST_MODIFIED).is_none_or(|date| date == validator)
 }
 
+/// The same of a response that need not name its version, as one without content: whether it names no other one.
+pub(super) fn may_be_same_version(validator: &str, headers: &HeaderMap) -> bool {
+    let name = if validator.starts_with('"') { header::ETAG } else { header::LAST_MODIFIED };
+    headers.get(name).is_none_or(|named| named == validator)
+}
+
 pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -103,5 +109,10 @@ mod tests {
         assert!(!is_same_version("\"x\"", &HeaderMap::new()));
         assert!(is_same_version(DATE, &HeaderMap::new()) && is_same_version(DATE, &tagged("W/\"x\"")));
         assert!(!is_same_version("Mon, 23 Nov 2026 04:41:16 GMT", &tagged("W/\"x\"")));
+        for (validator, other) in [("\"x\"", "\"y\""), (DATE, "Mon, 23 Nov 2026 04:41:16 GMT")] {
+            assert!(may_be_same_version(validator, &HeaderMap::new()));
+            assert!(may_be_same_version(validator, &tagged("\"x\"")));
+            assert!(!may_be_same_version(other, &tagged("\"x\"")), "{other}");
+        }
     }
 }

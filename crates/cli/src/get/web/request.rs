@@ -1,10 +1,11 @@
 //! What is asked of a server.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::thread;
 
@@ -213,8 +214,26 @@ fn is_authority(value: &HeaderValue) -> bool {
 #[derive(Debug)]
 pub(super) enum Upload {
     Full(Bytes),
-    /// Pieces that a thread reads, and how many bytes they are together if that is known.
-    Pieces(mpsc::Receiver<io::Result<Bytes>>, Option<u64>),
+    Pieces(Pieces),
+}
+
+/// Pieces that a thread reads.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    receiver: mpsc::Receiver<io::Result<Bytes>>,
+    /// How many bytes they are together, if that is known.
+    len: Option<u64>,
+    trouble: Trouble,
+}
+
+/// Why what is to be sent cannot be read to its end, if it cannot: of that the versions of HTTP tell in words of their own, or not at all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trouble(Arc<OnceLock<String>>);
+
+impl Trouble {
+    pub(super) fn why(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
 }
 
 /// Reads in a thread, as fast as the pieces are taken. Nobody waits for the thread: a pipe or a terminal may never give anything.
@@ -223,27 +242,44 @@ fn pieces<R: Read>(
     len: Option<u64>,
 ) -> Result<Upload, Failure> {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
-    let read = move || match open() {
-        Ok(source) => send_pieces(source, &sender),
-        Err(error) => drop(sender.blocking_send(Err(error))),
+    let trouble = Trouble::default();
+    let told = trouble.clone();
+    let read = move || {
+        if let Err(error) = open().and_then(|source| send_pieces(source, len, &sender)) {
+            let _ = told.0.set(error.to_string());
+            let _ = sender.blocking_send(Err(error));
+        }
     };
     thread::Builder::new().spawn(read).map_err(Failure::io("cannot start a thread"))?;
-    Ok(Upload::Pieces(receiver, len))
+    Ok(Upload::Pieces(Pieces { receiver, len, trouble }))
 }
 
-fn send_pieces(mut source: impl Read, sender: &mpsc::Sender<io::Result<Bytes>>) {
+/// Reads to the end, or until nobody takes any more.
+fn send_pieces(
+    mut source: impl Read,
+    len: Option<u64>,
+    sender: &mpsc::Sender<io::Result<Bytes>>,
+) -> io::Result<()> {
+    let mut sent = 0;
     loop {
         let mut piece = vec![0; PIECE_BYTES];
-        let read = source.read(&mut piece);
-        let is_over = matches!(read, Ok(0) | Err(_));
-        let piece = read.map(|count| {
-            piece.truncate(count);
-            Bytes::from(piece)
-        });
-        let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
-        if is_end || sender.blocking_send(piece).is_err() || is_over {
-            return;
+        let count = source.read(&mut piece)?;
+        if count == 0 {
+            break;
         }
+        piece.truncate(count);
+        sent += count as u64;
+        if sender.blocking_send(Ok(piece.into())).is_err() {
+            return Ok(());
+        }
+    }
+    match len.filter(|len| sent < *len) {
+        Some(len) => {
+            let why =
+                format!("the file has become shorter while it was sent: {sent} of {len} bytes are there");
+            Err(io::Error::new(ErrorKind::UnexpectedEof, why))
+        }
+        None => Ok(()),
     }
 }
 
@@ -251,7 +287,15 @@ impl Upload {
     fn len(&self) -> Option<u64> {
         match self {
             Self::Full(bytes) => Some(bytes.len() as u64),
-            Self::Pieces(_, len) => *len,
+            Self::Pieces(pieces) => pieces.len,
+        }
+    }
+
+    /// Where it is told later why it cannot be read.
+    pub(super) fn trouble(&self) -> Trouble {
+        match self {
+            Self::Full(_) => Trouble::default(),
+            Self::Pieces(pieces) => pieces.trouble.clone(),
         }
     }
 }
@@ -267,8 +311,8 @@ impl http_body::Body for Upload {
         match &mut *self {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Pieces(pieces, _) => {
-                pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            Self::Pieces(pieces) => {
+                pieces.receiver.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
             }
         }
     }

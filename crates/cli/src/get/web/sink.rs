@@ -1,6 +1,6 @@
 //! Where a response is written to.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::thread;
 
@@ -66,7 +66,10 @@ impl Sink {
                     let mut stdout = io::stdout().lock();
                     *count += bytes.len() as u64;
                     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
-                    written.map_err(Failure::io("cannot write to standard output"))
+                    written.map_err(|error| match error.kind() {
+                        ErrorKind::BrokenPipe => Failure::ReaderGone,
+                        _ => Failure::io("cannot write to standard output")(error),
+                    })
                 }
                 Self::File(part) => part.write(&bytes),
             };

@@ -1,6 +1,8 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::failure::Failure;
@@ -106,11 +108,22 @@ fn a_file_that_is_changed_is_not_sent_to_its_end() {
         }
     };
     let overwrite = |file: &Path| fs::write(file, [8; 2_000]).expect("written");
+    // As `cp` does it. The new file may begin or end with what was sent.
+    let rewrite = |sent: std::ops::Range<usize>| {
+        move |file: &Path| {
+            let mut other = vec![8; 5_000];
+            other[sent.clone()].fill(7);
+            fs::write(file, other).expect("written");
+        }
+    };
     for is_closed in [false, true] {
         let results = [
             read_around("files-emptied", is_closed, truncate(0)),
             read_around("files-truncated", is_closed, truncate(1_999)),
             read_around("files-overwritten", is_closed, overwrite),
+            read_around("files-rewritten", is_closed, rewrite(0..0)),
+            read_around("files-rewritten-end", is_closed, rewrite(0..999)),
+            read_around("files-rewritten-beginning", is_closed, rewrite(1..2_000)),
         ];
         for result in results {
             assert!(matches!(result, Err(SourceError::Changed)), "{result:?}");
@@ -120,12 +133,67 @@ fn a_file_that_is_changed_is_not_sent_to_its_end() {
     assert!(matches!(replaced, Err(SourceError::Changed)), "{replaced:?}");
 }
 
+/// A log is longer at each look, and is sent as far as it went at first.
+#[test]
+fn a_file_that_grows_all_the_time_is_read_as_long_as_it_was() {
+    let dir = TestDir::new("files-grows");
+    let root = root(dir.path()).expect("a directory");
+    let file = dir.path().join("file");
+    let content: Vec<u8> = (0..2_000_000).map(|index| (index * 31 % 251) as u8).collect();
+    fs::write(&file, &content).expect("a file");
+    let mut log = fs::OpenOptions::new().append(true).open(&file).expect("the file");
+    let mut source = Source::new(root, "file".into());
+    let mut all = source.read_now(0, 1_000, Access::Disk, Vec::new()).expect("readable").bytes;
+    log.write_all(b"first").expect("appended");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = is_over.clone();
+    let writer = std::thread::spawn(move || {
+        while !told.load(Ordering::Relaxed) {
+            log.write_all(&[9; 1_000]).expect("appended");
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+    });
+    loop {
+        let block = source.read_now(all.len() as u64, 5_000, Access::Disk, Vec::new()).expect("readable");
+        all.extend_from_slice(&block.bytes);
+        if block.is_last {
+            break;
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    writer.join().expect("it has grown");
+    assert!(all == content);
+    // Written anew, up to beyond where it was.
+    let longer = fs::metadata(&file).expect("the file").len() as usize + 1_000;
+    fs::write(&file, vec![1; longer]).expect("written");
+    let read = source.read_now(1_900_000, 100_000, Access::Disk, Vec::new());
+    assert!(matches!(read, Err(SourceError::Changed)));
+}
+
+/// HTTP/0.9 reads again what there was no room for.
+#[test]
+fn what_was_read_at_once_and_is_read_again_is_of_the_same_file() {
+    let dir = TestDir::new("files-again");
+    let root = root(dir.path()).expect("a directory");
+    let file = dir.path().join("file");
+    fs::write(&file, [7; 2_000]).expect("a file");
+    let mut source = Source::new(root, "file".into());
+    for offset in [0, 1_000] {
+        let block = source.read_now(offset, 5_000, Access::Disk, Vec::new()).expect("readable");
+        assert_eq!((block.bytes, block.is_last), (vec![7; 2_000 - offset as usize], true));
+    }
+    fs::write(&file, [8; 3_000]).expect("written");
+    let read = source.read_now(1_500, 5_000, Access::Disk, Vec::new());
+    assert!(matches!(read, Err(SourceError::Changed)), "{read:?}");
+}
+
 #[test]
 fn only_regular_files_are_opened() {
     let dir = TestDir::new("files-regular");
     let root = root(dir.path()).expect("a directory");
     fs::create_dir(dir.path().join("sub")).expect("a directory");
-    for path in ["", "sub", "missing", "sub/missing"] {
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).expect("a socket");
+    for path in ["", "sub", "missing", "sub/missing", "socket"] {
         assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
     }
 }
@@ -243,7 +311,7 @@ fn a_small_file_that_has_rested_is_kept_in_memory() {
     let path = dir.path().join("file");
     let root = root(dir.path()).expect("a directory");
     let is_kept = || match root.find(Path::new("file"), Access::Disk) {
-        Ok(Found::File(opened)) => matches!(opened.content, Content::Memory(_)),
+        Ok(Found::File(opened)) => matches!(opened.content, Content::Memory(..)),
         found => panic!("{found:?}"),
     };
     fs::write(&path, "first").expect("a file");

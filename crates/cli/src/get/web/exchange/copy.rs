@@ -23,7 +23,8 @@ const BATCH_BYTES: usize = 512 << 10;
 const WRITE_AFTER: Duration = Duration::from_secs(1);
 
 impl Exchange<'_> {
-    /// Writes the body, one batch while the next one comes. The inner error is that of the body.
+    /// Writes the body, one batch while the next one comes. The inner error is that of the body. What has come is written, too, when the
+    /// limit is reached.
     ///
     /// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
     pub(super) async fn copy(
@@ -37,35 +38,44 @@ impl Exchange<'_> {
         let mut batch = Vec::new();
         let mut writing: Option<Writing> = None;
         let mut written_at = Instant::now();
+        let limit = self.limit.clone();
+        let mut over = std::pin::pin!(limit.over());
         let ended = loop {
             let before = batch.len();
             let room = BATCH_BYTES - before;
             let enough = before + pace.as_ref().map_or(room, |pace| pace.at_once().clamp(1, room));
-            let more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)).await;
+            let more = tokio::select! {
+                biased;
+                failure = &mut over => break Err(failure),
+                more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)) => more,
+            };
             let came = (batch.len() - before) as u64;
             done.bytes += came;
             bar.inc(came);
             match more {
                 Ok(true) => {}
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
+                Ok(false) => break Ok(Ok(())),
+                Err(error) => break Ok(Err(error)),
             }
             // What someone waits for is shown as soon as there is no more of it for now.
             if batch.len() >= BATCH_BYTES || is_stream || written_at.elapsed() >= WRITE_AFTER {
-                batch = self.write(&mut writing, batch).await?;
+                batch = limit.settle(self.write(&mut writing, batch)).await??;
                 written_at = Instant::now();
             }
             if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
-                sleep(early).await;
+                tokio::select! {
+                    failure = &mut over => break Err(failure),
+                    () = sleep(early) => {}
+                }
             }
         };
         if !batch.is_empty() {
-            self.write(&mut writing, batch).await?;
+            limit.settle(self.write(&mut writing, batch)).await??;
         }
         if let Some(writing) = writing {
-            self.sink = Some(writing.finish().await?.0);
+            self.sink = Some(limit.settle(writing.finish()).await??.0);
         }
-        Ok(ended)
+        ended
     }
 
     /// Writes a batch when the one before it is written, and returns what the next one goes to.
