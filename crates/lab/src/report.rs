@@ -5,8 +5,8 @@ use std::iter::Sum;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::ConnectionStats;
 use fulmar_proto::log::LogEntry;
+use fulmar_proto::{ConnectionStats, PathId};
 use fulmar_sim::{Distribution, LinkStats, LinkTrace};
 
 use crate::application::ReceivingEnd;
@@ -144,6 +144,8 @@ pub struct ConnectionLogs {
     pub client: Vec<LogEntry>,
     /// The server's entries.
     pub server: Vec<LogEntry>,
+    /// The links over which its paths went when they were new, as places in [`Recording::paths`], by the server's log.
+    pub links: Vec<(PathId, usize)>,
     /// Entries of both that there was no room for.
     pub overwritten: u64,
 }

@@ -1,4 +1,4 @@
-//! The events of one end of a connection, and what is drawn of them.
+//! The events of one end of a connection, or of one of its paths, and what is drawn of them.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub enum SentFrameInfo {
 /// The most phases of a controller that are told; later ones are left out.
 const PHASES_MAX: usize = 20_000;
 
-/// The course of one end of a connection.
+/// The course of one end of a connection, or of one of its paths.
 ///
 /// The vertical axis of its time-sequence chart are the bytes that this end has sent, over all streams, in the order in
 /// which they left for the first time: what is sent again appears at the height where it was first.
@@ -62,6 +62,20 @@ pub struct Timeline {
     counted_in_flight: u64,
     told_in_flight: bool,
     last_in_flight: u64,
+    /// The path whose figures these are. The course of the connection has those of path 0, and the packets of all.
+    path: u32,
+    /// Bytes that were sent for the first time.
+    bytes: u64,
+    /// The height up to which something was sent.
+    end: u64,
+}
+
+/// What a packet carried, where it lies.
+#[derive(Debug, Default)]
+pub(crate) struct Placed {
+    pieces: Vec<Piece>,
+    /// The height up to which something was sent with it.
+    end: u64,
 }
 
 /// A packet without a verdict, or one that was declared lost.
@@ -79,9 +93,16 @@ struct Piece {
     end: u64,
     /// Whether it is sent again if it is lost.
     reliable: bool,
+    /// Whether it was sent before.
+    again: bool,
 }
 
 impl Timeline {
+    /// That of a path beside the first.
+    pub(crate) fn of_path(path: u32) -> Self {
+        Self { path, ..Self::default() }
+    }
+
     /// A packet left. Packets that do not count `in_flight` hold acknowledgements alone.
     pub fn packet_sent(
         &mut self,
@@ -91,24 +112,50 @@ impl Timeline {
         in_flight: bool,
         frames: &[SentFrameInfo],
     ) {
-        let mut ranges = Vec::new();
+        let placed = self.place(frames);
+        self.packet_placed(at, (space, number), size, in_flight, &placed);
+    }
+
+    /// Where frames lie that leave now.
+    pub(crate) fn place(&mut self, frames: &[SentFrameInfo]) -> Placed {
+        let mut pieces = Vec::new();
         for frame in frames {
             match *frame {
                 SentFrameInfo::Stream { id, offset, len } => {
                     self.positions.place(id, offset, len, |start, end, again| {
-                        let series = if again { &mut self.resent } else { &mut self.sent };
-                        series.push(at, end);
-                        ranges.push(Piece { start, end, reliable: true });
+                        pieces.push(Piece { start, end, reliable: true, again });
                     });
                 }
                 SentFrameInfo::Datagram(len) => {
                     let (start, end) = self.positions.append(len);
-                    self.sent.push(at, end);
-                    ranges.push(Piece { start, end, reliable: false });
+                    pieces.push(Piece { start, end, reliable: false, again: false });
                 }
             }
         }
+        Placed { pieces, end: self.positions.end() }
+    }
+
+    /// A packet left with what lies there.
+    pub(crate) fn packet_placed(
+        &mut self,
+        at: Instant,
+        (space, number): (SpaceKey, u64),
+        size: u64,
+        in_flight: bool,
+        placed: &Placed,
+    ) {
+        self.end = placed.end;
+        for piece in &placed.pieces {
+            let series = if piece.again { &mut self.resent } else { &mut self.sent };
+            series.push(at, piece.end);
+            if !piece.again {
+                self.bytes = self.bytes.saturating_add(piece.end - piece.start);
+            }
+        }
         if in_flight {
+            // What is in flight on another path belongs to the figures of that.
+            let size = if space.1 == self.path { size } else { 0 };
+            let ranges = placed.pieces.clone();
             self.outstanding.insert((space, number), Outstanding { size, in_flight, lost: false, ranges });
             self.counted_in_flight = self.counted_in_flight.saturating_add(size);
             self.note_counted(at);
@@ -241,7 +288,12 @@ impl Timeline {
 
     /// Bytes that were sent for the first time.
     pub fn bytes(&self) -> u64 {
-        self.positions.end()
+        self.bytes
+    }
+
+    /// Whether a round-trip time is known.
+    pub fn has_rtt(&self) -> bool {
+        !self.rtt_latest.is_empty()
     }
 
     /// Whether nothing is known that could be drawn.
@@ -254,10 +306,14 @@ impl Timeline {
 
     /// Where a packet lies in the time-sequence chart.
     fn height(&self, packet: &Outstanding) -> u64 {
-        packet.ranges.first().map_or(self.positions.end(), |piece| piece.end)
+        packet.ranges.first().map_or(self.end, |piece| piece.end)
     }
 
     fn note_acked(&mut self, at: Instant) {
+        // What was lost on a path may be acknowledged on another.
+        if self.path > 0 {
+            return;
+        }
         let end = self.settled.first().filter(|first| first.start == 0).map_or(0, |first| first.end);
         self.acked.push_change(at, end);
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use fulmar_base::Instant;
 use fulmar_h3_proto::log::{LogEvent as HttpEvent, LogFrame};
-use fulmar_proto::SpaceId;
 use fulmar_proto::log::{FecEvent, LogEntry, LogEvent};
+use fulmar_proto::{PathId, SpaceId};
 
 use crate::writer::{blocked, repair_outcome};
 
@@ -26,7 +26,7 @@ struct Row {
 }
 
 /// The entries as comma-separated values with a header (RFC 4180). Times are microseconds with three decimals, times of
-/// round trips nanoseconds, rates bytes per second.
+/// round trips nanoseconds, rates bytes per second. Figures of a path have the space of its packets, but for those of the first path.
 pub fn csv(entries: &[LogEntry]) -> String {
     let mut out = HEADER.to_owned();
     for entry in entries {
@@ -142,7 +142,7 @@ fn row(event: &LogEvent) -> Row {
         LogEvent::Ack { delay, marks } => values("frame_ack", delay.into(), marks.map(|[.., ce]| ce.into())),
         LogEvent::FramesEnd => plain("frames_end"),
         LogEvent::Reset { code, reliable_size } => values("frame_reset", code, Some(reliable_size)),
-        LogEvent::AckRange { first, last } => values("ack_range", first, Some(last)),
+        LogEvent::AckRange { path, first, last } => on(path, values("ack_range", first, Some(last))),
         LogEvent::Frame { kind, value } => Row { text: kind.to_string(), ..values("frame", value, None) },
         LogEvent::StreamFrame { kind, id, value } => Row {
             stream: Some(id.as_u64()),
@@ -160,22 +160,29 @@ fn row(event: &LogEvent) -> Row {
             Row { space: Some(space), ..values("probe_timeout", count.into(), None) }
         }
         LogEvent::LossTimeout => plain("loss_timeout"),
-        LogEvent::Window { window, in_flight } => values("window", window, Some(in_flight)),
-        LogEvent::SlowStartThreshold(bytes) => Row { values: [bytes, None], ..plain("slow_start_threshold") },
-        LogEvent::Rates { pacing, delivery } => values("rates", pacing, Some(delivery)),
-        LogEvent::Rtt { latest, smoothed } => values("rtt", latest, Some(smoothed)),
-        LogEvent::RttBounds { min, variance } => values("rtt_bounds", min, Some(variance)),
-        LogEvent::Phase(name) => worded("phase", name),
-        LogEvent::Mtu(mtu) => values("mtu", mtu.into(), None),
-        LogEvent::EcnState(state) => worded("ecn_state", &format!("{state:?}")),
+        LogEvent::Window { path, window, in_flight } => on(path, values("window", window, Some(in_flight))),
+        LogEvent::SlowStartThreshold { path, bytes } => {
+            on(path, Row { values: [bytes, None], ..plain("slow_start_threshold") })
+        }
+        LogEvent::Rates { path, pacing, delivery } => on(path, values("rates", pacing, Some(delivery))),
+        LogEvent::Rtt { path, latest, smoothed } => on(path, values("rtt", latest, Some(smoothed))),
+        LogEvent::RttBounds { path, min, variance } => on(path, values("rtt_bounds", min, Some(variance))),
+        LogEvent::Phase { path, name } => on(path, worded("phase", name)),
+        LogEvent::Mtu { path, bytes } => on(path, values("mtu", bytes.into(), None)),
+        LogEvent::EcnState { path, state } => on(path, worded("ecn_state", &format!("{state:?}"))),
         LogEvent::KeyGeneration(generation) => values("key_generation", generation, None),
-        LogEvent::Queues { forward, back } => values("one_way_queues", forward, Some(back)),
+        LogEvent::Queues { path, forward, back } => on(path, values("one_way_queues", forward, Some(back))),
         LogEvent::DatagramsDropped { late, other } => values("datagrams_dropped", late, Some(other)),
         LogEvent::Fec(event) => of_erasure_correction(event),
-        LogEvent::Blocked(reason) => worded("blocked", blocked(reason)),
+        LogEvent::Blocked { path, reason } => on(path, worded("blocked", blocked(reason))),
         LogEvent::State(state) => worded("state", &format!("{state:?}")),
         ref other => of_connection(other),
     }
+}
+
+/// A row about a path: the first one need not be told from others.
+fn on(path: PathId, row: Row) -> Row {
+    Row { space: (path != PathId::ZERO).then_some(SpaceId::Data(path)), ..row }
 }
 
 fn of_erasure_correction(event: FecEvent) -> Row {
@@ -202,7 +209,7 @@ fn of_connection(event: &LogEvent) -> Row {
         ..plain(event)
     };
     match *event {
-        LogEvent::PeerAddress { ip, port } => address("peer_address", ip, Some(port)),
+        LogEvent::PeerAddress { path, ip, port } => on(path, address("peer_address", ip, Some(port))),
         LogEvent::ObservedAddress { ip, port } => address("observed_address", ip, Some(port)),
         LogEvent::LocalAddress { ip } => address("local_address", ip, None),
         LogEvent::Started { ip, port } => address("started", ip, Some(port)),
@@ -256,9 +263,10 @@ mod tests {
                 early: false,
                 ecn: fulmar_proto::Ecn::NotEct,
             },
-            LogEvent::Window { window: 12_000, in_flight: 1_200 },
-            LogEvent::SlowStartThreshold(None),
-            LogEvent::Phase("probe, \"up\""),
+            LogEvent::Window { path: PathId::ZERO, window: 12_000, in_flight: 1_200 },
+            LogEvent::Window { path: PathId(1), window: 9_000, in_flight: 0 },
+            LogEvent::SlowStartThreshold { path: PathId::ZERO, bytes: None },
+            LogEvent::Phase { path: PathId::ZERO, name: "probe, \"up\"" },
         ];
         let entries: Vec<LogEntry> = events
             .iter()
@@ -271,5 +279,6 @@ mod tests {
         assert!(lines.clone().all(|line| line.split(',').count() == columns), "{text}");
         assert_eq!(lines.next(), Some("1234.567,packet_sent,Initial,3,1200,,,,,"));
         assert_eq!(lines.next(), Some("1234.567,window,,,,,,12000,1200,"));
+        assert_eq!(lines.next(), Some("1234.567,window,Data(1),,,,,9000,0,"));
     }
 }

@@ -42,8 +42,10 @@ pub enum QlogError {
 pub struct Trace {
     /// Its title, or its place in the file; its group, where a trace of the file tells of several connections.
     pub title: String,
-    /// What happened.
+    /// What happened. Where there are several paths, the figures are those of the first.
     pub lane: Lane,
+    /// What happened on each path beside the first.
+    pub paths: Vec<Lane>,
     /// Figures by name.
     pub facts: Vec<(String, String)>,
     /// Events that were taken.
@@ -62,7 +64,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
         Ok(file) => contained(&file),
         Err(_) => sequence(bytes).or_else(|error| salvaged(bytes).ok_or(error))?,
     };
-    let is_known = |trace: &Trace| !trace.lane.timeline.is_empty() || !trace.lane.requests.is_empty();
+    let is_known = |trace: &Trace| {
+        let Trace { lane, paths, .. } = trace;
+        !lane.timeline.is_empty() || !lane.requests.is_empty() || !paths.is_empty()
+    };
     let known: Vec<Trace> = traces.into_iter().filter(is_known).collect();
     if known.is_empty() { Err(QlogError::NoTrace) } else { Ok(known) }
 }
@@ -74,7 +79,8 @@ pub fn page(title: &str, files: Vec<(String, Vec<Trace>)>) -> Page {
         let several = traces.len() > 1;
         for trace in traces {
             let name = if several { format!("{name}: {}", trace.title) } else { name.clone() };
-            runs.push(Run { name, facts: trace.facts, lanes: vec![trace.lane], ..Run::default() });
+            let lanes = std::iter::once(trace.lane).chain(trace.paths).collect();
+            runs.push(Run { name, facts: trace.facts, lanes, ..Run::default() });
         }
     }
     Page { title: title.to_owned(), subtitle: "from qlog".to_owned(), runs }
@@ -199,21 +205,28 @@ impl Building {
             let place = self.fields.iter().position(|field| names.contains(&field.as_str()))?;
             event.get(place)
         };
-        let (time, name, data, group) = match event {
+        let (time, name, data, group, tuple) = match event {
             Value::Array(_) => (
                 column(&["relative_time", "time", "delta_time"]),
                 column(&["event", "event_type", "name"]),
                 column(&["data"]),
                 column(&["group_id"]),
+                column(&["path_id"]),
             ),
-            _ => (named("time"), named("name"), named("data"), named("group_id")),
+            _ => (
+                named("time"),
+                named("name"),
+                named("data"),
+                named("group_id"),
+                named("tuple").or_else(|| named("path")),
+            ),
         };
         let at = self.clock.at(time?)?;
         let name = name?.as_str()?;
         // `transport:packet_sent`, `quic:packet_sent`, or the name alone.
         let name = name.rsplit(':').next()?;
         let group = self.group_of(group.and_then(Value::as_str))?;
-        group.events.take(at, name, data?)?;
+        group.events.take(at, name, data?, tuple)?;
         group.taken += 1;
         Some(())
     }
@@ -238,9 +251,9 @@ impl Building {
         let groups = self.groups.into_iter().enumerate();
         let known = groups.filter(|(number, group)| *number == 0 || group.taken > 0);
         let traces = known.map(|(_, group)| {
-            let (lane, facts) = group.events.finish();
+            let (lane, paths, facts) = group.events.finish();
             let title = if several { group.id } else { self.title.clone() };
-            Trace { title, lane, facts, events: group.taken, passed_over: group.passed_over }
+            Trace { title, lane, paths, facts, events: group.taken, passed_over: group.passed_over }
         });
         traces.collect()
     }

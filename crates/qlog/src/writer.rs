@@ -17,7 +17,7 @@ use std::io;
 use fulmar_base::Instant;
 use fulmar_h3_proto::log::LogEvent as HttpEvent;
 use fulmar_proto::log::{BarePacket, LogEntry, LogEvent};
-use fulmar_proto::{Ecn, Side, SpaceId};
+use fulmar_proto::{Ecn, PathId, Side, SpaceId};
 use serde_json::{Value, json};
 
 mod connection;
@@ -228,12 +228,13 @@ impl<W: io::Write> Writer<W> {
             (Flavor::Qvis, Ecn::Ect1) => ",\"ecn\":\"ECT(1)\"",
             (Flavor::Qvis, Ecn::Ce) => ",\"ecn\":\"CE\"",
         };
-        self.event(at, names, |text| {
+        let path = names::path_of(space);
+        self.event_on(at, path, names, |text| {
             let kind = if early { "0RTT" } else { names::packet_type(space) };
-            let path = names::path_of(space);
+            let path_id = names::path_id(path);
             let _ = write!(
                 text,
-                "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path}{phase}}},\
+                "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path_id}{phase}}},\
                  \"raw\":{{\"length\":{size}}},\"frames\":[{frames}]{mark}{more}"
             );
         });
@@ -264,20 +265,28 @@ impl<W: io::Write> Writer<W> {
         }
     }
 
-    /// An event that says the name of something new.
-    fn text_event(&mut self, at: Instant, names: (&str, &str), new: &str) {
-        // Names of states come from controllers, also of others.
-        let new = json!(new);
-        self.event(at, names, |text| {
-            let _ = write!(text, "\"new\":{new}");
-        });
+    /// An event of the connection.
+    fn event(&mut self, at: Instant, names: (&str, &str), data: impl FnOnce(&mut String)) {
+        self.event_on(at, PathId::ZERO, names, data);
     }
 
-    fn event(&mut self, at: Instant, (qvis, draft): (&str, &str), data: impl FnOnce(&mut String)) {
+    /// An event on a path. What belongs to another one than the first has the path's number for its tuple: events without a tuple
+    /// belong to the one with which the connection began (main-schema §7.2).
+    fn event_on(
+        &mut self,
+        at: Instant,
+        path: PathId,
+        (qvis, draft): (&str, &str),
+        data: impl FnOnce(&mut String),
+    ) {
         let name = if self.flavor == Flavor::Qvis { qvis } else { draft };
         // With a decimal point in any case: the drafts tell numbers of different kinds apart.
         let millis = at.saturating_since(self.start).as_nanos() as f64 / 1e6;
-        let _ = write!(self.text, "{RECORD_SEPARATOR}{{\"time\":{millis:?},\"name\":\"{name}\",\"data\":{{");
+        let _ = write!(self.text, "{RECORD_SEPARATOR}{{\"time\":{millis:?},\"name\":\"{name}\",");
+        if path != PathId::ZERO {
+            let _ = write!(self.text, "\"tuple\":\"{}\",", path.0);
+        }
+        self.text.push_str("\"data\":{");
         data(&mut self.text);
         self.text.push_str("}}\n");
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use fulmar_lab::Recording;
+use fulmar::PathId;
 use fulmar_lab::scenario::{Figures, Scenario, SideFigures};
-use fulmar_plot::{Event, Lane, Page, Points, Run, Timeline};
+use fulmar_lab::{ConnectionLogs, LinkTrace, Recording, Side};
+use fulmar_plot::{Event, Lane, Page, Points, Run, Timeline, Timelines};
 
 use crate::failure::Failure;
 
@@ -65,20 +66,46 @@ pub(super) fn run(
     (figures, recording): (&Figures, &Recording),
 ) -> Run {
     let several = recording.connections.len() > 1;
-    let mut lanes: Vec<Lane> = Vec::new();
+    let mut lanes: Vec<PathLane> = Vec::new();
     for (number, logs) in recording.connections.iter().enumerate() {
         let end = |side: &str| if several { format!("{side} {}", number + 1) } else { side.to_owned() };
-        lanes.push(lane(end("client"), Timeline::from_log(&logs.client), &recording.up));
-        lanes.push(lane(end("server"), Timeline::from_log(&logs.server), &recording.down));
+        lanes.extend(lanes_of(&end("client"), Side::Client, logs, recording));
+        lanes.extend(lanes_of(&end("server"), Side::Server, logs, recording));
     }
     lanes.retain(|lane| !lane.timeline.is_empty());
-    // Of the first path the queues are drawn with what the ends did.
-    let mut others = Vec::new();
-    for path in recording.paths.iter().skip(1) {
-        others.push(lane(format!("client, path {}", path.name), Timeline::default(), &path.up));
-        others.push(lane(format!("server, path {}", path.name), Timeline::default(), &path.down));
+    keep_largest(&mut lanes);
+    // Links that none of these went over have lanes of their own.
+    let drawn: BTreeSet<(usize, bool)> =
+        lanes.iter().filter_map(|lane| lane.link).map(|(side, link)| (link, side.is_client())).collect();
+    for (link, path) in recording.paths.iter().enumerate() {
+        for (side, end) in [(Side::Client, "client"), (Side::Server, "server")] {
+            if !drawn.contains(&(link, side.is_client())) {
+                let name = format!("{end}, path {}", path.name);
+                lanes.push(PathLane { name, timeline: Timeline::default(), link: Some((side, link)) });
+            }
+        }
     }
-    // The order stays that of the connections.
+    let lanes = lanes.into_iter().map(|PathLane { name, timeline, link }| {
+        let lane = Lane { name, timeline, ..Lane::default() };
+        match link {
+            Some((side, link)) => with_queue(lane, trace(recording, side, link)),
+            None => lane,
+        }
+    });
+    let events = scenario.events().into_iter();
+    let events = events.map(|event| Event { start: event.start, end: event.end, what: event.what });
+    Run {
+        name,
+        facts: facts(figures, recording),
+        lanes: lanes.collect(),
+        events: events.collect(),
+        scenario: base.text().to_owned(),
+        settings: settings.to_vec(),
+    }
+}
+
+/// Keeps the lanes that are drawn, in their order.
+fn keep_largest(lanes: &mut Vec<PathLane>) {
     let mut by_bytes: Vec<usize> = (0..lanes.len()).collect();
     by_bytes.sort_by_key(|&place| std::cmp::Reverse(lanes[place].timeline.bytes()));
     let kept: BTreeSet<usize> = by_bytes.into_iter().take(LANES_MAX).collect();
@@ -87,21 +114,52 @@ pub(super) fn run(
         place += 1;
         kept.contains(&(place - 1))
     });
-    lanes.extend(others);
-    let events = scenario.events().into_iter();
-    let events = events.map(|event| Event { start: event.start, end: event.end, what: event.what });
-    Run {
-        name,
-        facts: facts(figures, recording),
-        lanes,
-        events: events.collect(),
-        scenario: base.text().to_owned(),
-        settings: settings.to_vec(),
+}
+
+/// An end of a connection on one of its paths, and the direction of the link whose queue is drawn with it, if that is known.
+struct PathLane {
+    name: String,
+    timeline: Timeline,
+    link: Option<(Side, usize)>,
+}
+
+/// The lanes of an end: one for the connection, with the figures of its first path, and one for each further path.
+fn lanes_of(end: &str, side: Side, logs: &ConnectionLogs, recording: &Recording) -> Vec<PathLane> {
+    let log = if side.is_client() { &logs.client } else { &logs.server };
+    let (connection, others) = Timelines::from_log(log).finish();
+    let link_of = |id: u32| {
+        let found = logs.links.iter().find(|(path, _)| *path == PathId(id));
+        found.map(|(_, link)| *link).or((id == 0).then_some(0))
+    };
+    let mut drawn = BTreeSet::from_iter(link_of(0));
+    let first =
+        PathLane { name: end.to_owned(), timeline: connection, link: link_of(0).map(|link| (side, link)) };
+    let others = others.into_iter().map(|(id, timeline)| {
+        // A path that failed may be followed by another over the same link.
+        let link = link_of(id);
+        let is_first = link.is_some_and(|link| drawn.insert(link));
+        let name = match link.and_then(|link| recording.paths.get(link)) {
+            Some(path) if is_first => format!("{end}, path {}", path.name),
+            Some(path) => format!("{end}, path {id} over {}", path.name),
+            None => format!("{end}, path {id}"),
+        };
+        PathLane { name, timeline, link: link.filter(|_| is_first).map(|link| (side, link)) }
+    });
+    std::iter::once(first).chain(others).collect()
+}
+
+/// The course of a link in the direction in which this side sends.
+fn trace(recording: &Recording, side: Side, link: usize) -> &LinkTrace {
+    match (recording.paths.get(link), side) {
+        (Some(path), Side::Client) => &path.up,
+        (Some(path), Side::Server) => &path.down,
+        (None, Side::Client) => &recording.up,
+        (None, Side::Server) => &recording.down,
     }
 }
 
-fn lane(name: String, timeline: Timeline, link: &fulmar_lab::LinkTrace) -> Lane {
-    let mut lane = Lane { name, timeline, ..Lane::default() };
+/// Adds the queue of a link to a lane.
+fn with_queue(mut lane: Lane, link: &LinkTrace) -> Lane {
     for sample in &link.queue {
         // The peak between two samples is drawn where it was told.
         if sample.bytes_max > sample.bytes {
@@ -193,6 +251,57 @@ mod tests {
         assert!(b > 0, "{:?}", figures.paths);
         let facts = facts(&figures, &recording);
         assert!(facts.contains(&("dropped by the link".to_owned(), (a + b).to_string())), "{facts:?}");
+    }
+
+    /// Two paths whose round-trip times and windows are unlike; the first one stands still for a while.
+    const TWO_PATHS: &str = r#"
+        title = "two paths"
+        [[path]]
+        name = "A"
+        link = { rate_mbps = 20, delay_ms = 15, queue_ms = 60 }
+        [[path.schedule]]
+        at_s = 1
+        suspend = { duration_ms = 500, side = "both" }
+        [[path]]
+        name = "B"
+        link = { rate_mbps = 10, delay_ms = 40, queue_ms = 100 }
+        [[connection]]
+        download_bytes = 8_000_000
+        "#;
+
+    /// The values of a series of a lane in the data of a page, whose points are differences.
+    fn values(lane: &serde_json::Value, key: &str) -> Vec<i64> {
+        let series = lane["series"].as_array().unwrap().iter().find(|series| series["key"] == key);
+        let mut last = 0;
+        let points = series.map(|series| series["v"].as_array().unwrap().clone()).unwrap_or_default();
+        let sum = |difference: &serde_json::Value| {
+            last += difference.as_i64().unwrap();
+            last
+        };
+        points.iter().map(sum).collect()
+    }
+
+    #[test]
+    fn each_path_has_a_lane_with_figures_of_its_own() {
+        let scenario = Scenario::parse("paths", TWO_PATHS).expect("a scenario");
+        let (figures, recording) = scenario.run_recorded(None, 1).expect("a run");
+        let run = run(String::new(), &scenario, &scenario, &[], (&figures, &recording));
+        let names: Vec<&str> = run.lanes.iter().map(|lane| lane.name.as_str()).collect();
+        assert_eq!(names, ["client", "client, path B", "server", "server, path B"]);
+        let html = Page { runs: vec![run], ..Page::default() }.html();
+        let data = html.split("id=\"data\">").nth(1).expect("the data").split("</script>").next().unwrap();
+        let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+        let lanes = data["runs"][0]["lanes"].as_array().unwrap();
+        // Acknowledgements of the slow path come back over the quick one, too.
+        for (lane, least_ms) in [(&lanes[2], 15 + 15), (&lanes[3], 40 + 15)] {
+            let smallest = values(lane, "rtt_min");
+            assert!(!smallest.is_empty() && smallest.is_sorted_by(|a, b| a >= b), "{smallest:?}");
+            assert!(smallest.iter().all(|micros| *micros >= 1_000 * least_ms), "{smallest:?}");
+            assert!(lane["phases"].as_array().unwrap().len() < 200, "{}", lane["phases"]);
+            assert!(!values(lane, "sent").is_empty() && !values(lane, "queue").is_empty());
+        }
+        let [whole, second] = [&lanes[2], &lanes[3]].map(|lane| lane["bytes"].as_u64().unwrap());
+        assert!(whole == 8_000_000 && (1..whole).contains(&second), "{second} of {whole} bytes");
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl Network {
         self.addresses.get(path).or(self.addresses.first()).copied()
     }
 
+    /// The number of the path on which the client has this address.
+    pub(super) fn path_of(&self, client: IpAddr) -> Option<usize> {
+        self.addresses.iter().position(|(address, _)| *address == client)
+    }
+
     /// What happened to the packets from one side to the other, on all links together.
     pub(super) fn stats(&self, world: &World, from: Side) -> LinkStats {
         let mut links = self.links.iter();

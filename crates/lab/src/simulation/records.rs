@@ -1,7 +1,10 @@
 //! What is told of a run when it is over.
 
+use std::net::Ipv6Addr;
+
 use fulmar_base::Instant;
-use fulmar_proto::Side;
+use fulmar_proto::log::{LogEntry, LogEvent};
+use fulmar_proto::{PathId, Side};
 
 use super::Simulation;
 use crate::RunReport;
@@ -43,10 +46,30 @@ impl Simulation {
     fn logs(&self, client: usize) -> ConnectionLogs {
         let server = self.peer_of(client).map(|peer| &self.server().sessions()[peer]);
         let client = Some(&self.client().sessions()[client]);
-        let [(client, lost), (server, lost_too)] = [client, server].map(|session| {
-            let log = session.and_then(|session| session.connection().log());
-            log.map_or_else(Default::default, |log| (log.iter().copied().collect(), log.overwritten()))
-        });
-        ConnectionLogs { client, server, overwritten: lost + lost_too }
+        let [(client, lost), (server, lost_too)]: [(Vec<LogEntry>, u64); 2] =
+            [client, server].map(|session| {
+                let log = session.and_then(|session| session.connection().log());
+                log.map_or_else(Default::default, |log| (log.iter().copied().collect(), log.overwritten()))
+            });
+        let links = self.links_of(&server);
+        ConnectionLogs { client, server, links, overwritten: lost + lost_too }
+    }
+
+    /// The links of the paths of a connection: the server knows them by the addresses of the client.
+    fn links_of(&self, server: &[LogEntry]) -> Vec<(PathId, usize)> {
+        let mut links: Vec<(PathId, usize)> = Vec::new();
+        for entry in server {
+            let (path, ip) = match entry.event {
+                LogEvent::Started { ip, .. } => (PathId::ZERO, ip),
+                LogEvent::PeerAddress { path, ip, .. } => (path, ip),
+                _ => continue,
+            };
+            if let Some(link) = self.network.path_of(Ipv6Addr::from(ip).to_canonical())
+                && links.iter().all(|(known, _)| *known != path)
+            {
+                links.push((path, link));
+            }
+        }
+        links
     }
 }

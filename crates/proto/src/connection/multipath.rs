@@ -307,6 +307,9 @@ impl Connection {
         self.recovery(now).lose_all(id);
         let draining = self.probe_timeout_max() * DRAINING_PTOS;
         let path = self.paths.remove(id);
+        if let Some(log) = self.log_mut().filter(|_| path.is_some()) {
+            log.forget_path(id);
+        }
         let (draining, left) = path
             .map(|path| {
                 path.remote_cids.forget(&mut self.outbox.endpoint_events);

@@ -17,7 +17,7 @@ use crate::datagrams::Datagrams;
 use crate::events::ConnectionError;
 use crate::log::{
     BlockedReason, CloseCause, ConnectionLog, Figures, LogEvent, MigrationState, PacketDropReason, TextKind,
-    octets,
+    Totals, octets,
 };
 use crate::path::{Path, Tuple};
 use crate::space::recovery_parameters;
@@ -33,16 +33,14 @@ impl Connection {
         self.telemetry.log.as_deref_mut()
     }
 
-    /// Logs which figures of the path are different. `blocked` says why no more is sent, if that is known.
+    /// Logs which figures of the path, and of the connection, are different. `blocked` says why no more is sent, if that is known.
     #[inline]
     pub(super) fn log_figures(&mut self, now: Instant, path: PathId, blocked: Option<Blocked>) {
         if let Some(log) = &mut self.telemetry.log
             && let Some(Path { tuple, .. }) = self.paths.get(path)
         {
-            log.push_figures(
-                now,
-                &figures(tuple, &self.datagrams, &self.extensions, &self.handshake, blocked),
-            );
+            let totals = totals(&self.datagrams, &self.handshake);
+            log.push_figures(now, path, &figures(tuple, &self.extensions, blocked), &totals);
         }
     }
 }
@@ -211,14 +209,7 @@ impl Telemetry {
     }
 }
 
-fn figures(
-    tuple: &Tuple,
-    datagrams: &Datagrams,
-    extensions: &Extensions,
-    handshake: &HandshakeState,
-    blocked: Option<Blocked>,
-) -> Figures {
-    let datagrams = datagrams.stats();
+fn figures(tuple: &Tuple, extensions: &Extensions, blocked: Option<Blocked>) -> Figures {
     let (controller, rtt) = (tuple.congestion.controller(), &tuple.rtt);
     let measured = |duration: Duration| if rtt.has_sample() { duration.as_nanos() as u64 } else { 0 };
     let delays = extensions.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id));
@@ -233,9 +224,15 @@ fn figures(
         phase: controller.state(),
         mtu: tuple.mtu(),
         ecn: Some(tuple.ecn.state()),
-        key_generation: handshake.keys.generation(),
         peer: Some((octets(tuple.addrs.remote.ip()), tuple.addrs.remote.port())),
         blocked: blocked.map(BlockedReason::from),
+    }
+}
+
+fn totals(datagrams: &Datagrams, handshake: &HandshakeState) -> Totals {
+    let datagrams = datagrams.stats();
+    Totals {
+        key_generation: handshake.keys.generation(),
         datagrams_dropped: (datagrams.late, datagrams.dropped_outgoing),
     }
 }

@@ -1,7 +1,7 @@
 //! What a connection can log.
 
 use fulmar_base::Instant;
-use fulmar_wire::{FrameType, PacketKind, StreamId, Version};
+use fulmar_wire::{FrameType, PacketKind, PathId, StreamId, Version};
 
 use super::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
@@ -28,6 +28,8 @@ const _: () = assert!(size_of::<LogEntry>() <= 32);
 /// The frames of a packet, and what is said about them, come before the packet itself, because the packet is complete
 /// only after them: [`LogEvent::Stream`] to [`LogEvent::Close`] belong to the next [`LogEvent::PacketSent`] or
 /// [`LogEvent::PacketReceived`], unless a [`LogEvent::FramesEnd`] tells otherwise.
+///
+/// What is measured on a path has its number. A connection without multipath has the path 0 alone (RFC 10069).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LogEvent {
@@ -99,6 +101,8 @@ pub enum LogEvent {
     },
     /// A range of the last ACK frame. Of a frame with more than [`ACK_RANGES_MAX`] the newest are logged.
     AckRange {
+        /// The path of the packets, which may be another than that of the frame.
+        path: PathId,
         /// The smallest packet number.
         first: u64,
         /// The largest packet number.
@@ -193,15 +197,24 @@ pub enum LogEvent {
     LossTimeout,
     /// The congestion window or the bytes in flight are different.
     Window {
+        /// The path.
+        path: PathId,
         /// The congestion window in bytes.
         window: u64,
         /// Bytes in flight.
         in_flight: u64,
     },
-    /// The slow start threshold in bytes is different; `None`: it is not set.
-    SlowStartThreshold(Option<u64>),
+    /// The slow start threshold is different.
+    SlowStartThreshold {
+        /// The path.
+        path: PathId,
+        /// In bytes; `None`: it is not set.
+        bytes: Option<u64>,
+    },
     /// Rates are different, in bytes per second.
     Rates {
+        /// The path.
+        path: PathId,
         /// The rate at which packets leave.
         pacing: u64,
         /// The rate at which they were acknowledged, by the last sample; 0 before it.
@@ -209,6 +222,8 @@ pub enum LogEvent {
     },
     /// The round-trip time was measured, in nanoseconds.
     Rtt {
+        /// The path.
+        path: PathId,
         /// The sample.
         latest: u64,
         /// The smoothed time.
@@ -216,6 +231,8 @@ pub enum LogEvent {
     },
     /// The statistics of the round-trip time are different, in nanoseconds.
     RttBounds {
+        /// The path.
+        path: PathId,
         /// The smallest.
         min: u64,
         /// The mean deviation.
@@ -223,17 +240,34 @@ pub enum LogEvent {
     },
     /// The time in the queues of the two directions was measured, in nanoseconds.
     Queues {
+        /// The path.
+        path: PathId,
         /// To the peer.
         forward: u64,
         /// From the peer.
         back: u64,
     },
     /// The congestion controller is in another state.
-    Phase(&'static str),
-    /// The size of a full datagram is different, in bytes of UDP payload.
-    Mtu(u16),
-    /// What is known about ECN on the path is different.
-    EcnState(EcnState),
+    Phase {
+        /// The path.
+        path: PathId,
+        /// The state.
+        name: &'static str,
+    },
+    /// The size of a full datagram is different.
+    Mtu {
+        /// The path.
+        path: PathId,
+        /// In bytes of UDP payload.
+        bytes: u16,
+    },
+    /// What is known about ECN is different.
+    EcnState {
+        /// The path.
+        path: PathId,
+        /// What is known.
+        state: EcnState,
+    },
     /// The number of updates of the 1-RTT keys.
     KeyGeneration(u64),
     /// TLS has given the keys for packets of a kind.
@@ -252,8 +286,10 @@ pub enum LogEvent {
         /// The port.
         port: u16,
     },
-    /// The connection goes by another network path: the peer's IP address, IPv4 addresses mapped, and port.
+    /// A path is new, or goes by other addresses: the peer's IP address, IPv4 addresses mapped, and port.
     PeerAddress {
+        /// The path.
+        path: PathId,
         /// The address.
         ip: [u8; 16],
         /// The port.
@@ -332,7 +368,12 @@ pub enum LogEvent {
     /// Forward erasure correction has sent, received or recovered something.
     Fec(FecEvent),
     /// Why no more datagrams are sent for now is different.
-    Blocked(BlockedReason),
+    Blocked {
+        /// The path.
+        path: PathId,
+        /// Why.
+        reason: BlockedReason,
+    },
     /// The connection is in another state.
     State(ConnectionState),
     /// The connection is over.

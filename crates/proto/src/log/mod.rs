@@ -10,7 +10,7 @@ mod parameters;
 mod words;
 
 use fulmar_base::Instant;
-use fulmar_wire::{AckEncoder, Frame, PacketKind};
+use fulmar_wire::{AckEncoder, Frame, PacketKind, PathId};
 
 pub use self::event::{ACK_RANGES_MAX, FecEvent, LogEntry, LogEvent, RepairOutcome};
 pub(crate) use self::frame_event::octets;
@@ -33,12 +33,31 @@ pub struct ConnectionLog {
     /// Where the next entry goes, once the ring is full: there is the oldest.
     next: usize,
     overwritten: u64,
-    seen: Figures,
+    seen: Seen,
     /// The newest kind of packets for which there are keys.
     keys: PacketKind,
 }
 
-/// Figures that are logged when they have changed.
+/// What was logged last.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Of the paths that are open.
+    paths: Vec<(PathId, Figures)>,
+    totals: Totals,
+}
+
+impl Seen {
+    /// The figures of a path; those of a new one are all different from what it has.
+    fn of(&mut self, path: PathId) -> &mut Figures {
+        let place = self.paths.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
+            self.paths.push((path, Figures::default()));
+            self.paths.len() - 1
+        });
+        &mut self.paths[place].1
+    }
+}
+
+/// Figures of a path, which are logged when they have changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) window: (u64, u64),
@@ -53,9 +72,14 @@ pub(crate) struct Figures {
     pub(crate) phase: &'static str,
     pub(crate) mtu: u16,
     pub(crate) ecn: Option<EcnState>,
-    pub(crate) key_generation: u64,
     pub(crate) peer: Option<([u8; 16], u16)>,
     pub(crate) blocked: Option<BlockedReason>,
+}
+
+/// The same of the connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) key_generation: u64,
     /// Unreliable datagrams that were dropped before they were sent: late ones, others.
     pub(crate) datagrams_dropped: (u64, u64),
 }
@@ -69,7 +93,7 @@ impl ConnectionLog {
             capacity,
             next: 0,
             overwritten: 0,
-            seen: Figures::default(),
+            seen: Seen::default(),
             keys: PacketKind::Initial,
         }
     }
@@ -140,7 +164,8 @@ impl ConnectionLog {
         }
         if let Frame::Ack(ack) = frame {
             for range in ack.ranges().take(ACK_RANGES_MAX) {
-                self.push(at, LogEvent::AckRange { first: *range.start(), last: *range.end() });
+                let (first, last) = (*range.start(), *range.end());
+                self.push(at, LogEvent::AckRange { path: ack.path, first, last });
             }
         }
     }
@@ -149,7 +174,8 @@ impl ConnectionLog {
     pub(crate) fn push_ack(&mut self, at: Instant, ack: &AckEncoder<'_>, ranges: usize) {
         self.push(at, LogEvent::ack(ack.delay, ACK_DELAY_EXPONENT, ack.ecn));
         for range in ack.ranges.iter().rev().take(ranges.min(ACK_RANGES_MAX)) {
-            self.push(at, LogEvent::AckRange { first: range.start, last: range.end - 1 });
+            let (first, last) = (range.start, range.end - 1);
+            self.push(at, LogEvent::AckRange { path: ack.path, first, last });
         }
     }
 
@@ -162,8 +188,8 @@ impl ConnectionLog {
 
     /// Adds an update of the keys, once.
     pub(crate) fn push_key_generation(&mut self, at: Instant, generation: u64) {
-        if self.seen.key_generation != generation {
-            self.seen.key_generation = generation;
+        if self.seen.totals.key_generation != generation {
+            self.seen.totals.key_generation = generation;
             self.push(at, LogEvent::KeyGeneration(generation));
         }
     }
@@ -176,56 +202,69 @@ impl ConnectionLog {
         }
     }
 
-    /// Adds the figures that have changed since the last time.
-    pub(crate) fn push_figures(&mut self, at: Instant, now: &Figures) {
-        let was = std::mem::replace(&mut self.seen, *now);
-        if was == *now {
+    /// Adds the figures of a path, and of the connection, that have changed since the last time.
+    pub(crate) fn push_figures(&mut self, at: Instant, path: PathId, now: &Figures, totals: &Totals) {
+        let was = std::mem::replace(self.seen.of(path), *now);
+        let were = std::mem::replace(&mut self.seen.totals, *totals);
+        if was == *now && were == *totals {
             return;
         }
         if was.rtt != now.rtt {
-            self.push(at, LogEvent::Rtt { latest: now.rtt.0, smoothed: now.rtt.1 });
+            self.push(at, LogEvent::Rtt { path, latest: now.rtt.0, smoothed: now.rtt.1 });
         }
         if was.rtt_bounds != now.rtt_bounds {
-            self.push(at, LogEvent::RttBounds { min: now.rtt_bounds.0, variance: now.rtt_bounds.1 });
+            self.push(at, LogEvent::RttBounds { path, min: now.rtt_bounds.0, variance: now.rtt_bounds.1 });
         }
         if let Some((forward, back)) = now.queues.filter(|_| was.queues != now.queues) {
-            self.push(at, LogEvent::Queues { forward, back });
+            self.push(at, LogEvent::Queues { path, forward, back });
         }
         if was.window != now.window {
-            self.push(at, LogEvent::Window { window: now.window.0, in_flight: now.window.1 });
+            self.push(at, LogEvent::Window { path, window: now.window.0, in_flight: now.window.1 });
         }
         if was.rates != now.rates {
-            self.push(at, LogEvent::Rates { pacing: now.rates.0, delivery: now.rates.1 });
+            self.push(at, LogEvent::Rates { path, pacing: now.rates.0, delivery: now.rates.1 });
         }
-        self.push_rare_figures(at, &was, now);
+        self.push_rare_figures(at, path, (&was, now), (&were, totals));
     }
 
-    fn push_rare_figures(&mut self, at: Instant, was: &Figures, now: &Figures) {
+    /// The same for those that seldom change; of both the former ones come first.
+    fn push_rare_figures(
+        &mut self,
+        at: Instant,
+        path: PathId,
+        (was, now): (&Figures, &Figures),
+        (were, totals): (&Totals, &Totals),
+    ) {
         if was.ssthresh != now.ssthresh {
-            self.push(at, LogEvent::SlowStartThreshold(now.ssthresh));
+            self.push(at, LogEvent::SlowStartThreshold { path, bytes: now.ssthresh });
         }
         if was.phase != now.phase {
-            self.push(at, LogEvent::Phase(now.phase));
+            self.push(at, LogEvent::Phase { path, name: now.phase });
         }
         if was.mtu != now.mtu {
-            self.push(at, LogEvent::Mtu(now.mtu));
+            self.push(at, LogEvent::Mtu { path, bytes: now.mtu });
         }
-        if was.key_generation != now.key_generation {
-            self.push(at, LogEvent::KeyGeneration(now.key_generation));
+        if were.key_generation != totals.key_generation {
+            self.push(at, LogEvent::KeyGeneration(totals.key_generation));
         }
         if let Some(state) = now.ecn.filter(|_| was.ecn != now.ecn) {
-            self.push(at, LogEvent::EcnState(state));
+            self.push(at, LogEvent::EcnState { path, state });
         }
         if let Some((ip, port)) = now.peer.filter(|_| was.peer != now.peer) {
-            self.push(at, LogEvent::PeerAddress { ip, port });
+            self.push(at, LogEvent::PeerAddress { path, ip, port });
         }
-        if was.datagrams_dropped != now.datagrams_dropped {
-            let (late, other) = now.datagrams_dropped;
+        if were.datagrams_dropped != totals.datagrams_dropped {
+            let (late, other) = totals.datagrams_dropped;
             self.push(at, LogEvent::DatagramsDropped { late, other });
         }
         if let Some(reason) = now.blocked.filter(|_| was.blocked != now.blocked) {
-            self.push(at, LogEvent::Blocked(reason));
+            self.push(at, LogEvent::Blocked { path, reason });
         }
+    }
+
+    /// A path is gone, and its number is never used again.
+    pub(crate) fn forget_path(&mut self, path: PathId) {
+        self.seen.paths.retain(|(known, _)| *known != path);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use fulmar_base::Instant;
-use fulmar_wire::{TransportParameters, Version};
+use fulmar_wire::{PathId, TransportParameters, Version};
 
 use super::{ConnectionLog, ConnectionState, LogEvent, VERSIONS_MAX, octets};
 use crate::datagram::FourTuple;
@@ -12,7 +12,7 @@ impl ConnectionLog {
     /// Adds the beginning.
     pub(crate) fn push_start(&mut self, at: Instant, addrs: &FourTuple) {
         let remote = self.push_local(at, addrs);
-        self.seen.peer = Some(remote);
+        self.seen.of(PathId::ZERO).peer = Some(remote);
         self.push(at, LogEvent::Started { ip: remote.0, port: remote.1 });
         self.push(at, LogEvent::State(ConnectionState::Attempted));
     }

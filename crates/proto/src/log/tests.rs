@@ -6,17 +6,21 @@ use super::*;
 fn mtu(log: &ConnectionLog) -> Vec<u16> {
     log.iter()
         .map(|entry| match entry.event {
-            LogEvent::Mtu(mtu) => mtu,
+            LogEvent::Mtu { bytes, .. } => bytes,
             other => panic!("{other:?} was not put in"),
         })
         .collect()
+}
+
+fn of_mtu(bytes: u16) -> LogEvent {
+    LogEvent::Mtu { path: PathId::ZERO, bytes }
 }
 
 #[test]
 fn the_oldest_entries_are_overwritten_and_counted() {
     let mut log = ConnectionLog::new(3);
     for number in 1..=5 {
-        log.push(Instant::from_millis(number), LogEvent::Mtu(number as u16));
+        log.push(Instant::from_millis(number), of_mtu(number as u16));
     }
     assert_eq!(mtu(&log), [3, 4, 5]);
     assert_eq!((log.len(), log.capacity(), log.overwritten()), (3, 3, 2));
@@ -27,15 +31,15 @@ fn a_drained_log_starts_anew() {
     let mut log = ConnectionLog::new(3);
     let mut out = Vec::new();
     for number in 1..=4 {
-        log.push(Instant::ZERO, LogEvent::Mtu(number));
+        log.push(Instant::ZERO, of_mtu(number));
     }
     assert!(!log.is_empty());
     assert_eq!(log.drain_into(&mut out), 1);
     assert!(log.is_empty());
-    log.push(Instant::ZERO, LogEvent::Mtu(9));
+    log.push(Instant::ZERO, of_mtu(9));
     assert_eq!((log.drain_into(&mut out), out.len()), (0, 4));
     let last = out.last().map(|entry| entry.event);
-    assert_eq!(last, Some(LogEvent::Mtu(9)));
+    assert_eq!(last, Some(of_mtu(9)));
 }
 
 #[test]
@@ -43,22 +47,51 @@ fn the_memory_is_taken_once() {
     let mut log = ConnectionLog::new(1_000);
     let (before, memory) = (log.entries.as_ptr(), log.entries.capacity());
     for number in 0..5_000 {
-        log.push(Instant::ZERO, LogEvent::Mtu(number));
+        log.push(Instant::ZERO, of_mtu(number));
     }
     assert_eq!((log.entries.as_ptr(), log.entries.capacity()), (before, memory));
 }
 
 #[test]
 fn figures_are_noted_when_they_are_different() {
-    let mut log = ConnectionLog::new(100);
+    let (mut log, path, totals) = (ConnectionLog::new(100), PathId::ZERO, Totals::default());
     let mut figures = Figures { window: (12_000, 0), phase: "slow start", ..Figures::default() };
-    log.push_figures(Instant::ZERO, &figures);
-    log.push_figures(Instant::ZERO, &figures);
+    log.push_figures(Instant::ZERO, path, &figures, &totals);
+    log.push_figures(Instant::ZERO, path, &figures, &totals);
     assert_eq!(log.len(), 2, "window and phase, once");
     figures.window.1 = 1_200;
-    log.push_figures(Instant::from_millis(1), &figures);
+    log.push_figures(Instant::from_millis(1), path, &figures, &totals);
     let last = log.iter().last().map(|entry| entry.event);
-    assert_eq!(last, Some(LogEvent::Window { window: 12_000, in_flight: 1_200 }));
+    assert_eq!(last, Some(LogEvent::Window { path, window: 12_000, in_flight: 1_200 }));
+}
+
+#[test]
+fn figures_of_a_path_are_compared_with_its_own() {
+    let mut log = ConnectionLog::new(100);
+    let of = |window| Figures { window: (window, 0), ..Figures::default() };
+    let (first, second) = (PathId::ZERO, PathId(1));
+    for _ in 0..3 {
+        log.push_figures(Instant::ZERO, first, &of(12_000), &Totals::default());
+        log.push_figures(Instant::ZERO, second, &of(9_000), &Totals::default());
+    }
+    let noted: Vec<LogEvent> = log.iter().map(|entry| entry.event).collect();
+    let window = |path, window| LogEvent::Window { path, window, in_flight: 0 };
+    assert_eq!(noted, [window(first, 12_000), window(second, 9_000)]);
+    // What the connection has in common is noted once, whichever path tells it.
+    let totals = Totals { datagrams_dropped: (1, 0), ..Totals::default() };
+    log.push_figures(Instant::ZERO, second, &of(9_000), &totals);
+    log.push_figures(Instant::ZERO, first, &of(12_000), &totals);
+    assert_eq!(log.len(), 3);
+}
+
+#[test]
+fn a_path_that_is_gone_takes_no_memory() {
+    let mut log = ConnectionLog::new(10);
+    for path in (0..1_000).map(PathId) {
+        log.push_figures(Instant::ZERO, path, &Figures::default(), &Totals::default());
+        log.forget_path(path);
+    }
+    assert!(log.seen.paths.capacity() < 10);
 }
 
 #[test]
@@ -79,19 +112,19 @@ fn addresses_are_noted_as_they_are() {
 }
 
 #[test]
-fn the_ranges_of_an_ack_have_their_first_and_their_last_packet() {
+fn the_ranges_of_an_ack_have_their_path_their_first_and_their_last_packet() {
     let mut log = ConnectionLog::new(10);
     let mut ranges = fulmar_base::RangeSet::new();
     for range in [2..5, 8..9] {
         ranges.insert(range);
     }
-    let (path, delay) = (PathId::ZERO, VarInt::from_u32(0));
+    let (path, delay) = (PathId(3), VarInt::from_u32(0));
     let ack = AckEncoder { path, delay, ranges: &ranges, ecn: None, max_ranges: 10 };
     log.push_ack(Instant::ZERO, &ack, 2);
     let found: Vec<_> = log
         .iter()
         .filter_map(|entry| match entry.event {
-            LogEvent::AckRange { first, last } => Some((first, last)),
+            LogEvent::AckRange { path: PathId(3), first, last } => Some((first, last)),
             _ => None,
         })
         .collect();

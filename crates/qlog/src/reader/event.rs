@@ -1,7 +1,9 @@
 //! The events of a trace, by the names that stacks give them.
 
+use std::collections::BTreeMap;
+
 use fulmar_base::Instant;
-use fulmar_plot::{Lane, SentFrameInfo, SpaceKey, Timeline};
+use fulmar_plot::{Lane, SentFrameInfo, SpaceKey, Timelines};
 use serde_json::Value;
 
 use super::requests::Requests;
@@ -13,14 +15,15 @@ const NAME_MAX: usize = 60;
 #[derive(Debug)]
 pub(super) struct Events {
     name: String,
-    timeline: Timeline,
+    timelines: Timelines,
     requests: Requests,
     sent: u64,
     received: u64,
     lost: u64,
     probe_timeouts: u64,
     rtt: Option<(f64, f64)>,
-    last_pto_count: u64,
+    /// By path.
+    pto_counts: BTreeMap<u32, u64>,
     /// Milliseconds per unit of round-trip times.
     unit: f64,
     version: Option<String>,
@@ -34,14 +37,14 @@ impl Events {
     pub(super) fn new(name: String, unit: f64) -> Self {
         Self {
             name: shortened(&name),
-            timeline: Timeline::default(),
+            timelines: Timelines::default(),
             requests: Requests::default(),
             sent: 0,
             received: 0,
             lost: 0,
             probe_timeouts: 0,
             rtt: None,
-            last_pto_count: 0,
+            pto_counts: BTreeMap::new(),
             unit,
             version: None,
             alpn: None,
@@ -50,8 +53,15 @@ impl Events {
         }
     }
 
-    /// Takes an event; `None` if it says nothing that is drawn.
-    pub(super) fn take(&mut self, at: Instant, name: &str, data: &Value) -> Option<()> {
+    /// Takes an event; `None` if it says nothing that is drawn. `tuple` is what the event, and not its data, says of its path.
+    pub(super) fn take(
+        &mut self,
+        at: Instant,
+        name: &str,
+        data: &Value,
+        tuple: Option<&Value>,
+    ) -> Option<()> {
+        let path = || data.get("path_id").and_then(path_number).or_else(|| tuple_number(tuple?)).unwrap_or(0);
         match name {
             "packet_sent" => self.packet_sent(at, data),
             "packet_received" => self.packet_received(at, data),
@@ -59,20 +69,21 @@ impl Events {
                 let (space, number) = packet(data)?;
                 self.lost += 1;
                 match data.get("is_mtu_probe_packet").and_then(Value::as_bool) {
-                    Some(true) => self.timeline.probe_lost(space, number),
-                    _ => self.timeline.packet_lost(at, space, number),
+                    Some(true) => self.timelines.probe_lost(space, number),
+                    _ => self.timelines.packet_lost(at, space, number),
                 }
                 Some(())
             }
-            "metrics_updated" | "recovery_metrics_updated" => self.metrics(at, data),
+            "metrics_updated" | "recovery_metrics_updated" => self.metrics(at, path(), data),
             "congestion_state_updated" => {
                 let new = data.get("new").or_else(|| data.get("state"))?.as_str()?;
-                self.timeline.phase(at, &shortened(new));
+                self.timelines.path(path())?.phase(at, &shortened(new));
                 Some(())
             }
-            "loss_timer_updated" | "timer_updated" | "loss_timer_expired" => self.timer(at, data),
+            "loss_timer_updated" | "timer_updated" | "loss_timer_expired" => self.timer(at, path(), data),
             "mtu_updated" => {
-                self.timeline.mtu(at, number(data.get("new").or_else(|| data.get("mtu"))?)?);
+                let bytes = number(data.get("new").or_else(|| data.get("mtu"))?)?;
+                self.timelines.path(path())?.mtu(at, bytes);
                 Some(())
             }
             "key_discarded" => {
@@ -84,7 +95,7 @@ impl Events {
                 } else {
                     return None;
                 };
-                self.timeline.space_discarded((space, 0));
+                self.timelines.space_discarded((space, 0));
                 Some(())
             }
             // Of HTTP/3; those of other protocols have no streams.
@@ -120,7 +131,7 @@ impl Events {
         for frame in frames(data) {
             let kind = frame_type(frame);
             any = true;
-            in_flight |= !matches!(kind, "ack" | "connection_close");
+            in_flight |= !matches!(kind, "ack" | "path_ack" | "connection_close");
             match kind {
                 "stream" => carried.extend(stream(frame)),
                 "datagram" => carried.push(SentFrameInfo::Datagram(length(frame).unwrap_or(0))),
@@ -128,27 +139,31 @@ impl Events {
             }
         }
         self.sent += 1;
-        self.timeline.packet_sent(at, name, size, in_flight || !any, &carried);
+        self.timelines.packet_sent(at, name, size, in_flight || !any, &carried);
         Some(())
     }
 
     fn packet_received(&mut self, at: Instant, data: &Value) -> Option<()> {
         let (space, _) = packet(data)?;
         self.received += 1;
-        for frame in frames(data).filter(|frame| frame_type(frame) == "ack") {
+        for frame in frames(data).filter(|frame| matches!(frame_type(frame), "ack" | "path_ack")) {
+            // An acknowledgement may come over another path than that of its packets, which is path 0 if none is named (RFC 10069).
+            let path = frame.get("path_id").and_then(path_number).unwrap_or(0);
+            let space = (space.0, path);
             let ranges = frame.get("acked_ranges").and_then(Value::as_array);
             for range in ranges.into_iter().flatten() {
                 let first = range.get(0).and_then(number);
                 let last = range.get(1).and_then(number).or(first);
                 if let (Some(first), Some(last)) = (first, last) {
-                    self.timeline.packets_acked(at, space, first, last);
+                    self.timelines.packets_acked(at, space, first, last);
                 }
             }
         }
         Some(())
     }
 
-    fn metrics(&mut self, at: Instant, data: &Value) -> Option<()> {
+    fn metrics(&mut self, at: Instant, path: u32, data: &Value) -> Option<()> {
+        let timeline = self.timelines.path(path)?;
         let get = |names: &[&str]| names.iter().find_map(|name| data.get(*name));
         let millis = |names: &[&str]| {
             let value = get(names)?;
@@ -158,9 +173,8 @@ impl Events {
         let nanos = |millis: f64| (millis * 1e6) as u64;
         let latest = millis(&["latest_rtt"]);
         // Some stacks tell what they assume before the first sample, which is 0 until then.
-        let is_assumed = latest == Some(0.0) && self.rtt.is_none();
+        let is_assumed = latest == Some(0.0) && !timeline.has_rtt();
         let (smoothed, min) = (millis(&["smoothed_rtt"]), millis(&["min_rtt"]));
-        let timeline = &mut self.timeline;
         if let Some(latest) = latest.filter(|_| !is_assumed) {
             timeline.rtt(at, nanos(latest));
             let (min, max) = self.rtt.unwrap_or((latest, latest));
@@ -189,30 +203,30 @@ impl Events {
             timeline.delivery_rate(at, rate / 8);
         }
         if let Some(count) = get(&["pto_count"]).and_then(number) {
-            if count > self.last_pto_count && !self.tells_timers {
+            let last = self.pto_counts.insert(path, count).unwrap_or(0);
+            if count > last && !self.tells_timers {
                 self.probe_timeouts += 1;
                 timeline.probe_timeout(at);
             }
-            self.last_pto_count = count;
         }
         Some(())
     }
 
-    fn timer(&mut self, at: Instant, data: &Value) -> Option<()> {
+    fn timer(&mut self, at: Instant, path: u32, data: &Value) -> Option<()> {
         let says = |key: &str, word: &str| data.get(key).and_then(Value::as_str) == Some(word);
         if says("event_type", "expired") && says("timer_type", "pto") {
             self.tells_timers = true;
             self.probe_timeouts += 1;
-            self.timeline.probe_timeout(at);
+            self.timelines.path(path)?.probe_timeout(at);
         }
         Some(())
     }
 
-    /// What is drawn, and figures by name.
-    pub(super) fn finish(self) -> (Lane, Vec<(String, String)>) {
+    /// What is drawn of the connection, and of each further path, and figures by name.
+    pub(super) fn finish(self) -> (Lane, Vec<Lane>, Vec<(String, String)>) {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
-        fact("bytes", self.timeline.bytes().to_string());
+        fact("bytes", self.timelines.bytes().to_string());
         fact("packets sent", self.sent.to_string());
         fact("packets received", self.received.to_string());
         fact("lost", self.lost.to_string());
@@ -227,7 +241,15 @@ impl Events {
         if !requests.is_empty() {
             facts.push(("requests".to_owned(), requests.len().to_string()));
         }
-        (Lane { name: self.name, timeline: self.timeline, requests, ..Lane::default() }, facts)
+        let (timeline, others) = self.timelines.finish();
+        let name = self.name;
+        let paths = others.into_iter().map(|(path, timeline)| Lane {
+            name: format!("{name}, path {path}"),
+            timeline,
+            ..Lane::default()
+        });
+        let paths = paths.collect();
+        (Lane { name, timeline, requests, ..Lane::default() }, paths, facts)
     }
 }
 
@@ -242,8 +264,17 @@ fn packet(data: &Value) -> Option<(SpaceKey, u64)> {
         _ => return None,
     };
     let number = header.get("packet_number").or_else(|| data.get("packet_number")).and_then(number)?;
-    let path = header.get("path_id").or_else(|| data.get("path_id")).and_then(self::number);
-    Some(((space, path.and_then(|path| u32::try_from(path).ok()).unwrap_or(0)), number))
+    let path = header.get("path_id").or_else(|| data.get("path_id")).and_then(path_number);
+    Some(((space, path.unwrap_or(0)), number))
+}
+
+fn path_number(value: &Value) -> Option<u32> {
+    u32::try_from(number(value)?).ok()
+}
+
+/// The path that a tuple is named after: by its number, with a letter before it in noq's files. Names of other kinds tell nothing.
+fn tuple_number(value: &Value) -> Option<u32> {
+    path_number(value).or_else(|| value.as_str()?.strip_prefix('p')?.parse().ok())
 }
 
 /// The size of a packet in bytes; 0 if it is not told.

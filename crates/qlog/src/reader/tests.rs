@@ -108,6 +108,51 @@ fn round_trip_times_are_in_the_unit_of_the_trace() {
     assert_eq!(fact(trace, "round-trip time"), "46.2 to 46.2 ms");
 }
 
+/// noq names the path in the data of figures and in the headers of packets, picoquic in a column; the drafts leave it to the tuple.
+#[test]
+fn paths_of_other_stacks_are_told_apart() {
+    let head = "\u{1e}{\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
+    let metrics = |time: u32, rtt: u32, tuple: &str, path: &str| {
+        format!(
+            "\u{1e}{{\"time\":{time},\"name\":\"quic:recovery_metrics_updated\"{tuple},\"data\":{{\"min_rtt\":{rtt},\"latest_rtt\":{rtt}{path}}}}}\n"
+        )
+    };
+    let ways = [
+        ["", ",\"path_id\":0", "", ",\"path_id\":1"],
+        [",\"tuple\":\"p0\"", "", ",\"tuple\":\"p1\"", ""],
+        ["", "", ",\"tuple\":\"1\"", ""],
+        ["", "", ",\"path\":\"1\"", ""],
+    ];
+    for [tuple, path, other_tuple, other_path] in ways {
+        let text = [
+            head.to_owned(),
+            metrics(1, 30, tuple, path),
+            metrics(2, 80, other_tuple, other_path),
+            metrics(3, 29, tuple, path),
+        ];
+        let trace = &read(text.concat().as_bytes()).unwrap()[0];
+        let names: Vec<&str> = trace.paths.iter().map(|lane| lane.name.as_str()).collect();
+        assert_eq!(names, ["client, path 1"], "{text:?}");
+        let html = page("x", vec![("x".to_owned(), read(text.concat().as_bytes()).unwrap())]).html();
+        assert!(html.contains("\"key\":\"rtt_min\",\"t\":[0,2000],\"v\":[30000,-1000]"), "{html}");
+        assert!(html.contains("\"key\":\"rtt_min\",\"t\":[1000],\"v\":[80000]"), "{html}");
+    }
+    let columns = r#"{"qlog_version":"draft-00","traces":[{"vantage_point":{"type":"client"},"configuration":{"time_units":"us"},"event_fields":["relative_time","path_id","category","event","data"],"events":[[0,0,"recovery","metrics_updated",{"cwnd":12154,"min_rtt":45000,"latest_rtt":45000}],[10,1,"recovery","metrics_updated",{"cwnd":9000,"min_rtt":90000,"latest_rtt":90000}]]}]}"#;
+    assert_eq!(read(columns.as_bytes()).unwrap()[0].paths.len(), 1);
+}
+
+#[test]
+fn a_trace_tells_of_so_many_paths_at_most() {
+    let head = "\u{1e}{\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n".to_owned();
+    let text = (0..1_000).fold(head, |text, path| {
+        text + &format!(
+            "\u{1e}{{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":0,\"path_id\":{path}}},\"frames\":[{{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":{path},\"length\":1}}]}}}}\n"
+        )
+    });
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!((trace.paths.len(), trace.lane.timeline.bytes()), (fulmar_plot::PATHS_MAX, 1_000));
+}
+
 /// picoquic writes a version list that is no JSON; others are stopped before they close the brackets.
 #[test]
 fn of_a_broken_text_what_is_whole_is_read() {

@@ -5,7 +5,7 @@ use std::io;
 
 use fulmar_base::Instant;
 use fulmar_proto::log::{CloseCause, ConnectionState, LogEvent, LogText, PacketDropReason, TextKind};
-use fulmar_proto::{PacketKind, Version};
+use fulmar_proto::{PacketKind, PathId, Version};
 use serde_json::json;
 
 use super::names::{
@@ -30,10 +30,11 @@ impl<W: io::Write> Writer<W> {
         match *event {
             LogEvent::LocalAddress { ip } => self.parts.local = Some(ip),
             LogEvent::Started { ip, port } => self.started(at, ip, port),
-            LogEvent::PeerAddress { ip, port } => {
+            LogEvent::PeerAddress { path, ip, port } => {
                 let (remote, local) = (endpoint(ip, Some(port)), self.local());
-                self.event(at, ("connectivity:tuple_assigned", "quic:tuple_assigned"), |text| {
-                    let _ = write!(text, "\"tuple_id\":\"\",\"tuple_remote\":{{{remote}}}{local}");
+                let tuple = if path == PathId::ZERO { String::new() } else { path.0.to_string() };
+                self.event_on(at, path, ("connectivity:tuple_assigned", "quic:tuple_assigned"), |text| {
+                    let _ = write!(text, "\"tuple_id\":\"{tuple}\",\"tuple_remote\":{{{remote}}}{local}");
                 });
             }
             LogEvent::Migration { state, ip, port } => {
@@ -200,7 +201,10 @@ impl<W: io::Write> Writer<W> {
 
     fn state(&mut self, at: Instant, state: ConnectionState) {
         let names = ("connectivity:connection_state_updated", "quic:connection_state_updated");
-        self.text_event(at, names, connection_state(state));
+        let new = connection_state(state);
+        self.event(at, names, |text| {
+            let _ = write!(text, "\"new\":\"{new}\"");
+        });
     }
 
     fn closed(&mut self, at: Instant, local: bool, cause: CloseCause, code: u64) {

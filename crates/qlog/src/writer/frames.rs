@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use fulmar_proto::FrameType;
 use fulmar_proto::log::LogEvent;
+use fulmar_proto::{FrameType, PathId};
 
 use super::Flavor;
-use super::names::{ApplicationErrors, error, transport_error};
+use super::names::{self, ApplicationErrors, error, transport_error};
 
 /// The text of frames, as the elements of an array.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ struct Ack {
     delay: u32,
     /// ECT(0), ECT(1), CE.
     marks: Option<[u32; 3]>,
+    /// Whose packets it acknowledges.
+    path: PathId,
     ranges: Vec<(u64, u64)>,
 }
 
@@ -59,8 +61,9 @@ impl Frames {
 
     /// Takes an event if it is a frame, or a part of one.
     pub(super) fn take(&mut self, event: &LogEvent, errors: ApplicationErrors) -> bool {
-        if let LogEvent::AckRange { first, last } = *event {
+        if let LogEvent::AckRange { path, first, last } = *event {
             if let Some(ack) = &mut self.ack {
+                ack.path = path;
                 ack.ranges.push((first, last));
             }
             return true;
@@ -76,7 +79,7 @@ impl Frames {
             }
             LogEvent::Ack { delay, marks } => {
                 self.end_ack();
-                self.ack = Some(Ack { delay, marks, ranges: Vec::new() });
+                self.ack = Some(Ack { delay, marks, path: PathId::ZERO, ranges: Vec::new() });
             }
             LogEvent::Reset { code, reliable_size } => self.reset = Some((code, reliable_size)),
             LogEvent::Stream { id, offset, len, fin } => {
@@ -192,10 +195,11 @@ impl Frames {
     }
 
     fn end_ack(&mut self) {
-        let Some(Ack { delay, marks, ranges }) = self.ack.take() else { return };
+        let Some(Ack { delay, marks, path, ranges }) = self.ack.take() else { return };
         let millis = f64::from(delay) / 1e3;
-        self.frame("ack", |text| {
-            let _ = write!(text, ",\"ack_delay\":{millis:?}");
+        let (name, path) = (if path == PathId::ZERO { "ack" } else { "path_ack" }, names::path_id(path));
+        self.frame(name, |text| {
+            let _ = write!(text, "{path},\"ack_delay\":{millis:?}");
             // Of a log that begins in the middle, they may be missing.
             if !ranges.is_empty() {
                 text.push_str(",\"acked_ranges\":[");

@@ -4,7 +4,7 @@ use fulmar_h3_proto::ErrorCode;
 use fulmar_proto::log::{
     BlockedReason, ConnectionState, EcnState, MigrationState, PacketDropReason, RepairOutcome,
 };
-use fulmar_proto::{CipherSuite, SpaceId, TransportErrorCode};
+use fulmar_proto::{CipherSuite, PathId, SpaceId, TransportErrorCode};
 
 pub(super) fn packet_type(space: SpaceId) -> &'static str {
     match space {
@@ -14,12 +14,20 @@ pub(super) fn packet_type(space: SpaceId) -> &'static str {
     }
 }
 
-/// What tells the path of a packet, if it is not the first: numbers belong to paths. The drafts have no word for it yet; it is the one
-/// of the frames of multipath.
-pub(super) fn path_of(space: SpaceId) -> String {
+/// The path of the packets of a space.
+pub(super) fn path_of(space: SpaceId) -> PathId {
     match space {
-        SpaceId::Data(path) if path.0 > 0 => format!(",\"path_id\":{}", path.0),
-        _ => String::new(),
+        SpaceId::Initial | SpaceId::Handshake => PathId::ZERO,
+        SpaceId::Data(path) => path,
+    }
+}
+
+/// What tells the path of a packet or a figure, if it is not the first: packet numbers belong to paths. The drafts have no word for it
+/// yet; it is the one of the frames of multipath.
+pub(super) fn path_id(path: PathId) -> String {
+    match path {
+        PathId::ZERO => String::new(),
+        PathId(path) => format!(",\"path_id\":{path}"),
     }
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io;
 
 use fulmar_base::Instant;
-use fulmar_proto::SpaceId;
 use fulmar_proto::log::{BlockedReason, FecEvent, LogEvent};
+use fulmar_proto::{PathId, SpaceId};
+use serde_json::json;
 
-use super::names::{blocked, ecn_state, number_space, packet_type, path_of, repair_outcome};
+use super::names::{blocked, ecn_state, number_space, packet_type, path_id, path_of, repair_outcome};
 use super::{Flavor, Writer};
 
 impl<W: io::Write> Writer<W> {
@@ -15,8 +16,9 @@ impl<W: io::Write> Writer<W> {
         match *event {
             LogEvent::PacketLost { space, number, mtu_probe, .. } => {
                 let probe = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
-                self.event(at, ("recovery:packet_lost", "quic:packet_lost"), |text| {
-                    let (kind, path) = (packet_type(space), path_of(space));
+                let names = ("recovery:packet_lost", "quic:packet_lost");
+                self.event_on(at, path_of(space), names, |text| {
+                    let (kind, path) = (packet_type(space), path_id(path_of(space)));
                     let _ = write!(
                         text,
                         "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path}}}{probe}"
@@ -25,32 +27,31 @@ impl<W: io::Write> Writer<W> {
             }
             LogEvent::PacketSpurious { space, number, .. } => {
                 let names = ("recovery:spurious_loss", "fulmar:spurious_loss");
-                self.event(at, names, |text| {
-                    let (kind, path) = (number_space(space), path_of(space));
+                self.event_on(at, path_of(space), names, |text| {
+                    let (kind, path) = (number_space(space), path_id(path_of(space)));
                     let _ =
                         write!(text, "\"packet_number_space\":\"{kind}\",\"packet_number\":{number}{path}");
                 });
             }
             LogEvent::ProbeTimeout { space, count } => {
                 self.timer(at, "pto", Some(space));
-                self.counts(at, &[("pto_count", count.min(u16::MAX.into()).into())]);
+                self.counts(at, path_of(space), &[("pto_count", count.min(u16::MAX.into()).into())]);
             }
             LogEvent::LossTimeout => self.timer(at, "loss_timeout", None),
-            LogEvent::Phase(name) => self.text_event(
-                at,
-                ("recovery:congestion_state_updated", "quic:congestion_state_updated"),
-                name,
-            ),
-            LogEvent::Mtu(mtu) => {
-                self.event(at, ("connectivity:mtu_updated", "quic:mtu_updated"), |text| {
-                    let _ = write!(text, "\"new\":{mtu}");
-                });
+            LogEvent::Phase { path, name } => {
+                let names = ("recovery:congestion_state_updated", "quic:congestion_state_updated");
+                // Names of states come from controllers, also of others.
+                self.figure(at, path, names, &format!("\"new\":{}", json!(name)));
             }
-            LogEvent::EcnState(state) => {
+            LogEvent::Mtu { path, bytes } => {
+                let names = ("connectivity:mtu_updated", "quic:mtu_updated");
+                self.figure(at, path, names, &format!("\"new\":{bytes}"));
+            }
+            LogEvent::EcnState { path, state } => {
                 let names = ("recovery:ecn_state_updated", "quic:ecn_state_updated");
-                self.text_event(at, names, ecn_state(state));
+                self.figure(at, path, names, &format!("\"new\":\"{}\"", ecn_state(state)));
             }
-            LogEvent::Blocked(reason) => self.blocked(at, reason),
+            LogEvent::Blocked { path, reason } => self.blocked(at, path, reason),
             LogEvent::RecoveryParameters { .. } => self.recovery_parameters(at, event),
             ref other if self.of_fulmar(at, other) => {}
             ref figure => self.figures(at, figure),
@@ -64,11 +65,11 @@ impl<W: io::Write> Writer<W> {
                 let ip = std::net::Ipv6Addr::from(ip).to_canonical();
                 self.own_event(at, "fulmar:observed_address", &format!("\"ip\":\"{ip}\",\"port\":{port}"));
             }
-            LogEvent::Queues { forward, back } => {
+            LogEvent::Queues { path, forward, back } => {
                 let millis = |nanos: u64| nanos as f64 / 1e6;
                 let (forward, back) = (millis(forward), millis(back));
                 let data = format!("\"forward\":{forward:?},\"return\":{back:?}");
-                self.own_event(at, "fulmar:one_way_queues", &data);
+                self.figure(at, path, ("fulmar:one_way_queues", "fulmar:one_way_queues"), &data);
             }
             LogEvent::DatagramsDropped { late, other } => {
                 let data = format!("\"late\":{late},\"other\":{other}");
@@ -104,14 +105,15 @@ impl<W: io::Write> Writer<W> {
     }
 
     /// Where the application has nothing to send, nothing is blocked.
-    fn blocked(&mut self, at: Instant, reason: BlockedReason) {
+    fn blocked(&mut self, at: Instant, path: PathId, reason: BlockedReason) {
         let new = if reason == BlockedReason::NothingToSend { "unblocked" } else { "blocked" };
         let reason = match reason {
             BlockedReason::NothingToSend => String::new(),
             reason => format!(",\"reason\":\"{}\"", blocked(reason)),
         };
         let names = ("transport:connection_data_blocked_updated", "quic:connection_data_blocked_updated");
-        self.event(at, names, |text| {
+        // The drafts leave no room for a path in its data.
+        self.event_on(at, path, names, |text| {
             let _ = write!(text, "\"new\":\"{new}\"{reason}");
         });
     }
@@ -144,47 +146,56 @@ impl<W: io::Write> Writer<W> {
 
     fn figures(&mut self, at: Instant, event: &LogEvent) {
         match *event {
-            LogEvent::Window { window, in_flight } => {
-                self.counts(at, &[("congestion_window", window), ("bytes_in_flight", in_flight)]);
+            LogEvent::Window { path, window, in_flight } => {
+                self.counts(at, path, &[("congestion_window", window), ("bytes_in_flight", in_flight)]);
             }
-            LogEvent::SlowStartThreshold(Some(bytes)) => self.counts(at, &[("ssthresh", bytes)]),
-            LogEvent::Rates { pacing, delivery } => {
+            LogEvent::SlowStartThreshold { path, bytes: Some(bytes) } => {
+                self.counts(at, path, &[("ssthresh", bytes)]);
+            }
+            LogEvent::Rates { path, pacing, delivery } => {
                 let bits = |bytes: u64| bytes.saturating_mul(8);
                 let rates = [("pacing_rate", bits(pacing)), ("delivery_rate", bits(delivery))];
                 // The drafts know no delivery rate.
-                self.counts(at, if self.flavor == Flavor::Qvis { &rates } else { &rates[..1] });
+                self.counts(at, path, if self.flavor == Flavor::Qvis { &rates } else { &rates[..1] });
             }
-            LogEvent::Rtt { latest, smoothed } => {
-                self.times(at, [("latest_rtt", latest), ("smoothed_rtt", smoothed)]);
+            LogEvent::Rtt { path, latest, smoothed } => {
+                self.times(at, path, [("latest_rtt", latest), ("smoothed_rtt", smoothed)]);
             }
-            LogEvent::RttBounds { min, variance } => {
-                self.times(at, [("min_rtt", min), ("rtt_variance", variance)]);
+            LogEvent::RttBounds { path, min, variance } => {
+                self.times(at, path, [("min_rtt", min), ("rtt_variance", variance)]);
             }
             _ => {}
         }
     }
 
-    fn counts(&mut self, at: Instant, values: &[(&str, u64)]) {
+    fn counts(&mut self, at: Instant, path: PathId, values: &[(&str, u64)]) {
         let fields: Vec<String> = values.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        self.metrics(at, &fields.join(","));
+        self.metrics(at, path, &fields.join(","));
     }
 
     /// Times are given in nanoseconds and told in milliseconds.
-    fn times(&mut self, at: Instant, values: [(&str, u64); 2]) {
+    fn times(&mut self, at: Instant, path: PathId, values: [(&str, u64); 2]) {
         let fields = values.map(|(name, nanos)| format!("\"{name}\":{:?}", nanos as f64 / 1e6));
-        self.metrics(at, &fields.join(","));
+        self.metrics(at, path, &fields.join(","));
     }
 
-    fn metrics(&mut self, at: Instant, fields: &str) {
-        let names = ("recovery:metrics_updated", "quic:recovery_metrics_updated");
-        self.event(at, names, |text| text.push_str(fields));
+    fn metrics(&mut self, at: Instant, path: PathId, fields: &str) {
+        self.figure(at, path, ("recovery:metrics_updated", "quic:recovery_metrics_updated"), fields);
+    }
+
+    /// Figures of a path, which say whose they are.
+    fn figure(&mut self, at: Instant, path: PathId, names: (&str, &str), fields: &str) {
+        self.event_on(at, path, names, |text| {
+            text.push_str(fields);
+            text.push_str(&path_id(path));
+        });
     }
 
     fn timer(&mut self, at: Instant, kind: &str, space: Option<SpaceId>) {
+        let path = space.map_or(PathId::ZERO, path_of);
         let space = space.map(|space| format!(",\"packet_number_space\":\"{}\"", number_space(space)));
-        self.event(at, ("recovery:loss_timer_updated", "quic:timer_updated"), |text| {
-            let space = space.unwrap_or_default();
-            let _ = write!(text, "\"timer_type\":\"{kind}\",\"event_type\":\"expired\"{space}");
-        });
+        let space = space.unwrap_or_default();
+        let fields = format!("\"timer_type\":\"{kind}\",\"event_type\":\"expired\"{space}");
+        self.figure(at, path, ("recovery:loss_timer_updated", "quic:timer_updated"), &fields);
     }
 }

@@ -19,15 +19,15 @@ fn logs() -> (Vec<LogEntry>, u64) {
 }
 
 /// The log of a server that sends over two links.
-fn logs_of_two_paths() -> Vec<LogEntry> {
-    let scenario = fulmar_lab::scenario::Scenario::builtin("multipath/both").unwrap();
+fn logs_of_two_paths(scenario: &str) -> Vec<LogEntry> {
+    let scenario = fulmar_lab::scenario::Scenario::builtin(scenario).unwrap();
     let lab = scenario.lab(scenario.default_controller().unwrap(), 1).unwrap();
     lab.recorded(1 << 18).run().unwrap().recording.unwrap().connections.remove(0).server
 }
 
 #[test]
 fn packets_tell_their_path_and_are_told_apart_when_they_are_read() {
-    let entries = logs_of_two_paths();
+    let entries = logs_of_two_paths("multipath/both");
     let file = written(&entries, Flavor::Draft);
     let sent = records(&file).into_iter().filter(|record| record["name"] == "quic:packet_sent");
     let mut seen = std::collections::BTreeSet::new();
@@ -38,6 +38,83 @@ fn packets_tell_their_path_and_are_told_apart_when_they_are_read() {
     }
     let paths: std::collections::BTreeSet<u64> = seen.iter().map(|(path, _)| *path).collect();
     assert_eq!(paths.into_iter().collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn figures_tell_their_path() {
+    let file = written(&logs_of_two_paths("multipath/both"), Flavor::Draft);
+    let mut smallest: [Vec<f64>; 2] = Default::default();
+    for record in records(&file) {
+        let data = &record["data"];
+        let path = data.get("path_id").map_or(0, |path| path.as_u64().unwrap());
+        if record["name"] == "quic:recovery_metrics_updated" {
+            let tuple = record.get("tuple").map(|tuple| tuple.as_str().unwrap());
+            assert_eq!(tuple, ["1"].into_iter().find(|_| path == 1), "{record}");
+            smallest[path as usize].extend(data.get("min_rtt").map(|min| min.as_f64().unwrap()));
+        }
+    }
+    for smallest in &smallest {
+        assert!(!smallest.is_empty() && smallest.is_sorted_by(|a, b| a >= b), "{smallest:?}");
+        assert!(smallest.iter().all(|min| *min > 1.0), "{smallest:?}");
+    }
+}
+
+#[test]
+fn a_path_that_is_new_is_assigned_once() {
+    let records = records(&written(&logs_of_two_paths("multipath/both"), Flavor::Draft));
+    let assigned = records.iter().filter(|record| record["name"] == "quic:tuple_assigned");
+    let told: Vec<_> = assigned.map(|record| (&record["tuple"], &record["data"]["tuple_id"])).collect();
+    assert_eq!(told, [(&Value::from("1"), &Value::from("1"))]);
+}
+
+/// The last packet number of each path that is acknowledged in the packets that came over one of them.
+fn acknowledged(records: &[Value], over: Option<u64>) -> [u64; 2] {
+    let mut largest = [0; 2];
+    let received = records.iter().filter(|record| record["name"] == "quic:packet_received");
+    let data = received.map(|record| &record["data"]).filter(|data| data["header"]["packet_type"] == "1RTT");
+    for data in data.filter(|data| data["header"].get("path_id").and_then(Value::as_u64) == over) {
+        for frame in data["frames"].as_array().unwrap() {
+            let path = match frame["frame_type"].as_str().unwrap() {
+                "ack" => 0,
+                "path_ack" => frame["path_id"].as_u64().unwrap() as usize,
+                _ => continue,
+            };
+            let last = frame["acked_ranges"].as_array().unwrap().last().unwrap().as_array().unwrap().last();
+            largest[path] = last.unwrap().as_u64().unwrap().max(largest[path]);
+        }
+    }
+    largest
+}
+
+#[test]
+fn an_acknowledgement_tells_whose_packets_it_is_about() {
+    let entries = logs_of_two_paths("multipath/rtt_120");
+    let mut sent = [0; 2];
+    for entry in &entries {
+        if let LogEvent::PacketSent { space: SpaceId::Data(PathId(path)), number, .. } = entry.event {
+            sent[path as usize] = number;
+        }
+    }
+    let records = records(&written(&entries, Flavor::Draft));
+    let (over_first, over_second) = (acknowledged(&records, None), acknowledged(&records, Some(1)));
+    for path in [0, 1] {
+        let last = over_first[path].max(over_second[path]);
+        assert!(last > 10 && last <= sent[path], "path {path}: {last} of {sent:?}");
+    }
+    assert!(over_first[1] > 10, "those of the slow path come over the quick one, too: {over_first:?}");
+}
+
+#[test]
+fn figures_of_each_path_are_read_as_its_own() {
+    let entries = logs_of_two_paths("multipath/both");
+    for flavor in [Flavor::Qvis, Flavor::Draft] {
+        let traces = crate::read(&written(&entries, flavor)).unwrap();
+        let names: Vec<&str> = traces[0].paths.iter().map(|lane| lane.name.as_str()).collect();
+        assert_eq!(names, ["client, path 1"], "{flavor:?}");
+        let (connection, others) = fulmar_plot::Timelines::from_log(&entries).finish();
+        let [of_file, of_log] = [&traces[0].paths[0].timeline, &others[0].1].map(|timeline| timeline.bytes());
+        assert!(of_file == of_log && (1..connection.bytes()).contains(&of_log), "{of_file}, {of_log}");
+    }
 }
 
 fn written(entries: &[LogEntry], flavor: Flavor) -> Vec<u8> {
@@ -112,7 +189,7 @@ fn what_is_read_is_what_was_written() {
         let fact = |name: &str| traces[0].facts.iter().find(|(key, _)| key == name).unwrap().1.clone();
         assert_eq!(fact("bytes"), "1500000", "{flavor:?}");
         assert!(fact("lost").parse::<u64>().unwrap() >= lost, "probes for larger datagrams are lost, too");
-        let again = fulmar_plot::Timeline::from_log(&entries);
+        let again = fulmar_plot::Timelines::from_log(&entries);
         assert_eq!(traces[0].lane.timeline.bytes(), again.bytes());
     }
 }
@@ -123,7 +200,7 @@ fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
     let events = [
         LogEvent::DatagramsDropped { late: 3, other: 1 },
         LogEvent::ObservedAddress { ip, port: 443 },
-        LogEvent::Queues { forward: 1_500_000, back: 250_000 },
+        LogEvent::Queues { path: PathId(0), forward: 1_500_000, back: 250_000 },
         LogEvent::Fec(FecEvent::RepairSent { first: 7, count: 3 }),
         LogEvent::Fec(FecEvent::RepairReceived { first: 9, count: 20, outcome: RepairOutcome::Used }),
         LogEvent::Fec(FecEvent::Recovered { id: 10 }),

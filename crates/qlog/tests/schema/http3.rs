@@ -4,6 +4,7 @@ use fulmar_base::Instant;
 use fulmar_h3_proto::log::{LogEvent, LogField, LogFrame, StreamKind};
 use fulmar_h3_proto::{Priority, Settings};
 use fulmar_lab::Side;
+use fulmar_proto::PathId;
 use fulmar_proto::log::{LogEntry, LogEvent as Quic};
 use fulmar_qlog::{Flavor, Header, Writer, csv, csv_http3};
 use serde_json::{Value, json};
@@ -137,8 +138,9 @@ fn what_others_have_chosen_comes_through_unharmed() {
 
 #[test]
 fn events_of_both_kinds_stand_in_the_order_of_their_times() {
+    let mtu = |bytes| Quic::Mtu { path: PathId::ZERO, bytes };
     let quic: Vec<LogEntry> = (0..10)
-        .map(|n| LogEntry { at: Instant::from_millis(n * 10), event: Quic::Mtu(1_200 + n as u16) })
+        .map(|n| LogEntry { at: Instant::from_millis(n * 10), event: mtu(1_200 + n as u16) })
         .collect();
     let event = LogEvent::FrameCreated { stream: 0, frame: LogFrame::Data { len: 1 } };
     let http3: Vec<(Instant, &LogEvent)> =

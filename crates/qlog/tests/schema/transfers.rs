@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
+use fulmar_lab::scenario::Scenario;
 use fulmar_lab::{Close, Connecting, Lab, LinkConfig, Shift, Side, Workload};
 use fulmar_proto::log::{
     BarePacket, CloseCause, LogEntry, LogEvent, LogText, MigrationState, PacketDropReason, TextKind,
 };
 use fulmar_proto::{
-    AddressDiscovery, Dir, FrameType, KeyUpdatePolicy, PacketKind, RetryPolicy, SpaceId, StreamId,
+    AddressDiscovery, Dir, FrameType, KeyUpdatePolicy, PacketKind, PathId, RetryPolicy, SpaceId, StreamId,
     TimeStamps, TransportConfig, TransportErrorCode, Version,
 };
 use fulmar_qlog::{Flavor, Header, Writer};
@@ -65,6 +66,15 @@ fn heavy_losses(seed: u64) -> Lab {
     Lab::new(seed).link(link(), link())
 }
 
+/// Two links that a connection uses together, and of which it gives one up.
+fn two_paths() -> Lab {
+    let text = "title = \"x\"\n[[path]]\nname = \"A\"\nlink = { rate_mbps = 10, delay_ms = 20, queue_ms = 100 }\n\
+                [[path]]\nname = \"B\"\nlink = { rate_mbps = 5, delay_ms = 30, queue_ms = 100 }\nabandoned_at_s = 0.2\n\
+                [[connection]]\nupload_bytes = 400_000\n";
+    let scenario = Scenario::parse("paths", text).unwrap();
+    scenario.lab(scenario.default_controller().unwrap(), 1).unwrap()
+}
+
 /// The logs of the last connection of a run.
 fn run(
     name: &'static str,
@@ -102,6 +112,7 @@ pub(crate) fn transfers() -> Vec<Transfer> {
         run("clean", lab(200).connection(upload(50_000)), BASICS, BASICS),
         run("many streams", lab(200).connection(Connecting::new(Workload::requests(250, 100))), &[], &[]),
         run("losses", lab(15).connection(upload(400_000)), &["quic:packet_lost"], &[]),
+        run("two paths", two_paths(), &["quic:tuple_assigned"], &["quic:tuple_assigned"]),
         run("timeouts", heavy_losses(6).connection(upload(20_000)), &["quic:timer_updated"], &[]),
         // The packet that completes the handshake comes after some that waited for it.
         run("waiting packets", heavy_losses(5).connection(upload(20_000)), &["quic:timer_updated"], &[]),
@@ -189,7 +200,7 @@ fn by_hand() -> Transfer {
         LogEvent::VersionKnown { server: true, version: Version(0xface_b00c) },
         LogEvent::VersionChosen(None),
         LogEvent::PacketSpurious { space: SpaceId::Initial, number: 3, size: 1_200 },
-        LogEvent::Queues { forward: 1_500_000, back: 2_000_000 },
+        LogEvent::Queues { path: PathId(0), forward: 1_500_000, back: 2_000_000 },
         LogEvent::BareReceived { packet: BarePacket::StatelessReset, size: 43 },
     ];
     let reasons = [

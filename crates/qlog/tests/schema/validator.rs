@@ -61,7 +61,10 @@ impl Schema {
                 continue;
             }
             let name = value["name"].as_str().ok_or_else(|| format!("no name: {value}"))?;
-            if !value["time"].is_f64() || value.as_object().is_none_or(|object| object.len() != 3) {
+            let is_known = |key: &String| matches!(key.as_str(), "time" | "name" | "tuple" | "data");
+            let keys_known = value.as_object().is_some_and(|object| object.keys().all(is_known));
+            let tuple = value.get("tuple").is_none_or(Value::is_string);
+            if !value["time"].is_f64() || value.get("data").is_none() || !keys_known || !tuple {
                 return Err(format!("not as an event is: {value}"));
             }
             let rule = self.rule_of(name).ok_or_else(|| format!("{name} is not in the schema"))?;

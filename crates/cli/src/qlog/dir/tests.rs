@@ -1,10 +1,10 @@
-use fulmar::{ConnectionId, LogEvent, Side, VarInt};
+use fulmar::{ConnectionId, LogEvent, PathId, Side, VarInt};
 
 use super::*;
 use crate::test_dir::TestDir;
 
 fn batch(count: u16, is_last: bool, error: Option<ConnectionError>) -> LogBatch {
-    let entry = |mtu| LogEntry { at: Instant::ZERO, event: LogEvent::Mtu(mtu) };
+    let entry = |bytes| LogEntry { at: Instant::ZERO, event: LogEvent::Mtu { path: PathId::ZERO, bytes } };
     LogBatch {
         connection: 1,
         side: Side::Server,

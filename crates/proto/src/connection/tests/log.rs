@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use fulmar_base::Rng;
-use fulmar_wire::{PacketKind, Side};
+use fulmar_wire::{PacketKind, PathId, Side};
 
-use super::pair::{Pair, Setup};
+use super::pair::{Pair, SECOND, Setup, multipath_config};
 use crate::TransportConfig;
 use crate::log::{CloseCause, ConnectionState, LogEntry, LogEvent, MigrationState};
 
@@ -53,6 +53,31 @@ fn the_log_agrees_with_the_figures() {
     }
     let stats = pair.end(Side::Client).conn().stats();
     assert!(stats.packets_lost > 3, "{} losses show little", stats.packets_lost);
+}
+
+/// The figures that are noted of each path are its own: they neither rise nor fall with those of the other.
+#[test]
+fn each_path_has_figures_of_its_own() {
+    let config = TransportConfig { log_entries: 1 << 16, ..multipath_config() };
+    let mut pair = Pair::with_two_paths_and(&config);
+    pair.transfer(Side::Client, BYTES, Duration::from_secs(20));
+    let entries = entries(&mut pair, Side::Client);
+    let addresses = count(&entries, |event| matches!(event, LogEvent::PeerAddress { .. }));
+    assert_eq!(addresses, 1, "one path is new, and none has moved");
+    for path in [PathId::ZERO, SECOND] {
+        let smallest: Vec<u64> = entries
+            .iter()
+            .filter_map(|entry| match entry.event {
+                LogEvent::RttBounds { path: of, min, .. } if of == path => Some(min),
+                _ => None,
+            })
+            .collect();
+        assert!(!smallest.is_empty() && smallest.is_sorted_by(|a, b| a >= b), "{path:?}: {smallest:?}");
+        assert!(!smallest.contains(&0), "{path:?}: {smallest:?}");
+        let phases =
+            count(&entries, |event| matches!(event, LogEvent::Phase { path: of, .. } if *of == path));
+        assert!((1..50).contains(&phases), "{path:?} has had {phases} phases");
+    }
 }
 
 #[test]
