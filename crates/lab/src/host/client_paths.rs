@@ -110,6 +110,9 @@ impl PathManager for ClientPaths {
     fn manage(&mut self, now: Instant, connection: &mut Connection) {
         self.keeper.manage(now, connection);
         if connection.is_closed() {
+            // Nothing more is due.
+            self.wanted.clear();
+            self.churning = None;
             return;
         }
         if !self.wanted.is_empty() {

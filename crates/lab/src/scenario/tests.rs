@@ -339,6 +339,17 @@ fn a_download_survives_what_changes_the_clients_address() {
 }
 
 #[test]
+fn a_path_may_be_abandoned_after_the_end() {
+    let path = "link = { rate_mbps = 10, delay_ms = 10, queue_ms = 20 }\n";
+    let text = format!(
+        "[[path]]\nname = \"A\"\n{path}abandoned_at_s = 0.9\n[[path]]\nname = \"B\"\n{path}\
+         [[connection]]\ndownload_bytes = 100_000\n"
+    );
+    let figures = Scenario::parse("s", &text).unwrap().run(None, 1).unwrap();
+    assert!(figures.completion_s.is_some_and(|end| end < 0.9), "{figures:?}");
+}
+
+#[test]
 fn goodput_and_utilisation_are_told() {
     let figures =
         Scenario::parse("s", &SCENARIO.replace("20_000", "2_000_000")).unwrap().run(None, 1).unwrap();
