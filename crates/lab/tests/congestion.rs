@@ -364,3 +364,26 @@ fn a_passing_delay_of_a_wi_fi_does_not_end_slow_start_for_good() {
         assert!(worst < 3.5, "{worst} s at most: {times:?}");
     }
 }
+
+/// The path becomes longer after three seconds, by a quarter or, before that, for 50 ms shorter by as much. What the path was like before
+/// is no reason to take each loss for a queue from then on.
+#[test]
+fn a_change_of_the_round_trip_time_leaves_losses_by_chance_what_they_are() {
+    let back = LinkConfig::with_rate(50_000_000, ms(10), ms(40));
+    let lossy = |delay| LinkConfig { loss: Loss::Uniform { probability: 0.01 }, delay, ..back.clone() };
+    let (longer, shorter) = (Duration::from_micros(15_000), Duration::from_micros(10_000));
+    let change =
+        |at, delay| move |link: LinkConfig| link.then(Instant::from_millis(at), Change::Delay(delay));
+    let constant = lossy(longer);
+    let rise = change(3_000, longer)(lossy(shorter));
+    let dip = change(3_050, longer)(change(3_000, shorter)(lossy(longer)));
+    for congestion in [bbr(), cubic()] {
+        let seconds = |link| {
+            let times = upload_seconds(4, [link, &back], congestion.clone(), 150_000_000);
+            times.iter().sum::<f64>() / times.len() as f64
+        };
+        let (usual, rise, dip) = (seconds(&constant), seconds(&rise), seconds(&dip));
+        // Two periods of five seconds until the smaller round-trip time is forgotten. Were it never, CUBIC would take 160 s instead of 28.
+        assert!(rise < usual + 10.0 && dip < usual + 10.0, "{congestion:?}: {usual} s, {rise} s, {dip} s");
+    }
+}

@@ -45,7 +45,7 @@ const STOPS_MAX: u8 = 3;
 
 /// Estimates of the round-trip time of one tuple.
 ///
-/// Loss detection, probe timeouts, pacing and congestion control read it; only [`Rtt::update`] changes it.
+/// Loss detection, probe timeouts, pacing and congestion control read it; only samples change it.
 #[derive(Debug, Clone)]
 pub struct Rtt {
     style: TimerStyle,
@@ -188,6 +188,11 @@ impl Rtt {
         }
     }
 
+    /// Nothing got through for long, and perhaps the path is another one now: the minimum is the latest sample (RFC 9002 §5.2).
+    pub(crate) fn on_persistent_congestion(&mut self) {
+        self.min = self.latest;
+    }
+
     /// The variance is measured against the old mean (RFC 9002 errata 7539).
     fn weigh(&mut self, sample: Duration, distance: Duration) {
         self.variance = (self.variance * 3 + distance) / 4;
@@ -241,7 +246,7 @@ impl Rtt {
         self.step.max(self.period.step)
     }
 
-    /// The smallest sample, or the initial guess.
+    /// The smallest sample since persistent congestion, or the initial guess.
     pub fn min(&self) -> Duration {
         self.min
     }

@@ -42,3 +42,19 @@ fn packets_that_hundreds_overtake_are_acknowledged() {
         assert!(stats.packets_lost - stats.packets_spurious <= stats.packets_sent / 100, "{stats:?}");
     }
 }
+
+/// One packet in a hundred takes a way that is up to five round trips longer. Others are found to be lost before the first of them arrive,
+/// so that several reactions stand when the first turns out to have had no cause.
+#[test]
+fn packets_that_are_overtaken_for_several_round_trips_do_not_keep_the_window_small() {
+    let link = LinkConfig {
+        reorder: Reorder::ByTime { probability: 0.01, delay_max: ms(100) },
+        ..LinkConfig::with_rate(100_000_000, ms(10), ms(20))
+    };
+    for congestion in &controllers() {
+        let run = download(link.clone(), with(congestion, TimerStyle::OncePerRtt), 50_000_000);
+        let run = run.finish(Duration::from_secs(60));
+        // 4.2 s are the ideal. Were only the latest reaction undone, NewReno would take 18 to 22 s.
+        assert!(run.time < Duration::from_secs(8), "{congestion:?}: {:?}", run.time);
+    }
+}

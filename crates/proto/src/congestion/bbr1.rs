@@ -15,8 +15,8 @@ use super::train_probing::TrainProbing;
 use super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::unvalidated_flight::SafeRetreat;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
-    initial_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
+    SpuriousLoss, initial_window, window_after_mtu_change,
 };
 
 /// The gain that doubles the rate in a round, 2 / ln 2 (BBRHighGain), and its inverse, in hundredths.
@@ -327,6 +327,10 @@ impl Controller for Bbr1 {
         self.update_control(ack.acked_bytes);
     }
 
+    fn on_packet_lost(&mut self, _now: Instant, lost: &LostPacket) {
+        self.recovery.on_lost(lost.bytes, lost.sent_time);
+    }
+
     /// Losses change the model by nothing; a round trip of them keeps the flight what the path delivers. Only where they
     /// show that a train has misled, STARTUP is over.
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
@@ -335,10 +339,10 @@ impl Controller for Bbr1 {
             self.phase = Phase::Drain;
         }
         if !self.recovery.covers(event.largest_sent_time) {
-            self.recovery.enter(now);
+            self.recovery.enter_last(now);
         }
         match event.cause {
-            Cause::Loss => self.recovery.on_lost(event.lost_bytes),
+            Cause::Loss => self.recovery.end_losses(),
             Cause::Ecn { .. } => {
                 // RFC 3168 §5: a mark must be answered. The window grows back with what is delivered.
                 self.recovery.make_final();
@@ -355,7 +359,8 @@ impl Controller for Bbr1 {
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
-        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) && self.timed_out.take().is_some() {
+        let undone = self.recovery.on_spurious(spurious, |()| ());
+        if undone.is_some() && self.timed_out.take().is_some() {
             self.window = self.window.max(self.prior_window);
         }
     }

@@ -5,6 +5,7 @@
 
 use fulmar_base::Instant;
 
+use self::curve::{BETA_TENTHS, Curve, Reduction};
 use self::stage::Stage;
 use super::loss_round::{LossRound, Shown};
 use super::random_loss::RandomLoss;
@@ -12,14 +13,12 @@ use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
-    SpuriousLoss, initial_window, minimum_window, threshold_after_outage, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, LostPacket, ResumeStep,
+    Sent, SpuriousLoss, initial_window, minimum_window, threshold_after_outage, window_after_mtu_change,
 };
 
+mod curve;
 mod stage;
-
-/// The window after a loss, in tenths (beta, RFC 9438 §4.6).
-const BETA_TENTHS: u64 = 7;
 
 /// The options of [`Cubic`].
 #[derive(Debug, Clone)]
@@ -52,7 +51,7 @@ impl ControllerFactory for CubicConfig {
 pub struct Cubic {
     max_datagram_size: u16,
     fast_convergence: bool,
-    recovery: Recovery,
+    recovery: Recovery<Curve>,
     loss_round: LossRound,
     slow_start: SlowStart,
     rate: RateWatch,
@@ -63,25 +62,8 @@ pub struct Cubic {
     /// What a coupling with other paths leaves to it.
     share: CoupledShare,
     state: Curve,
-    /// The state before the last reaction (RFC 9438 §4.9.2).
-    undo: Curve,
     /// The state before the first of the reactions that are on trial.
     before_trial: Curve,
-}
-
-/// What a reaction to congestion changes and its undoing restores.
-#[derive(Debug, Clone)]
-struct Curve {
-    window: u64,
-    ssthresh: Option<u64>,
-    /// The window of the last loss, where the curve is flat; `None` where no loss set it.
-    plateau: Option<u64>,
-    /// The window when `ssthresh` was last set (cwnd_prior).
-    prior_window: u64,
-    /// The present stage of congestion avoidance.
-    stage: Option<Stage>,
-    /// Whether losses have ended the first slow start.
-    ended_by_losses: bool,
 }
 
 impl Cubic {
@@ -107,7 +89,6 @@ impl Cubic {
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
             share: CoupledShare::ALONE,
-            undo: state.clone(),
             before_trial: state.clone(),
             state,
         }
@@ -169,8 +150,16 @@ impl Cubic {
         tolerated && event.cause == Cause::Loss && !event.persistent
     }
 
+    fn reduction(&self) -> Reduction {
+        Reduction {
+            fast_convergence: self.fast_convergence,
+            share: self.share,
+            smallest: minimum_window(self.max_datagram_size),
+        }
+    }
+
     fn react(&mut self, now: Instant, cause: Cause) {
-        self.recovery.enter(now);
+        self.recovery.enter(now, self.state.clone());
         // If the trial shows that this reaction was in vain, so was one whose trial it has cut short.
         let is_on_trial = self.random_loss.as_ref().is_some_and(RandomLoss::is_on_trial);
         self.end_trial();
@@ -183,23 +172,11 @@ impl Cubic {
         }
         self.rate.restart(now);
         self.slow_start.stop();
-        self.undo = self.state.clone();
         if !(is_on_trial && cause == Cause::Loss) {
             self.before_trial = self.state.clone();
         }
         self.limited_since = None;
-        let state = &mut self.state;
-        // RFC 9438 §4.7: a flow that could not return to its last plateau aims lower than where it is.
-        let shrinks = self.fast_convergence && state.plateau.is_some_and(|plateau| state.window < plateau);
-        state.plateau = Some(if shrinks { state.window * (10 + BETA_TENTHS) / 20 } else { state.window });
-        state.prior_window = state.window;
-        let reduced = self.share.reduced(state.window, state.window * BETA_TENTHS / 10);
-        state.window = reduced.max(minimum_window(self.max_datagram_size));
-        if state.ssthresh.is_none() {
-            state.ended_by_losses = cause == Cause::Loss;
-        }
-        state.ssthresh = Some(state.window);
-        state.stage = None;
+        self.state = self.reduction().of(&self.state, cause);
     }
 
     /// A departure from the RFC: the flight with which the first slow start ended has shown what the path held. That is
@@ -215,19 +192,22 @@ impl Cubic {
         }
     }
 
-    /// The last reaction had no cause (RFC 9438 §4.9.2): a window that has grown beyond the old one stays.
-    fn return_to(&mut self, before: Curve) {
+    /// A reaction had no cause (RFC 9438 §4.9.2): a window that has grown beyond the old one stays. Where another one has followed, that
+    /// one's period of recovery goes on.
+    fn return_to(&mut self, before: Curve, is_latest: bool) {
         if self.state.window < before.window {
             self.state = before;
-            self.recovery.release();
-            self.loss_round.end();
+            if is_latest {
+                self.recovery.release();
+                self.loss_round.end();
+            }
         }
     }
 
     /// Losses were random: their reactions are undone, and if they have ended the first slow start, it goes on. The first of them may
     /// have come before the window was worth anything.
     fn undo_trial(&mut self) {
-        self.return_to(self.before_trial.clone());
+        self.return_to(self.before_trial.clone(), true);
         if std::mem::take(&mut self.state.ended_by_losses) {
             self.state.ssthresh = None;
             self.state.plateau = None;
@@ -302,6 +282,10 @@ impl Controller for Cubic {
         }
     }
 
+    fn on_packet_lost(&mut self, _now: Instant, lost: &LostPacket) {
+        self.recovery.on_lost(lost.bytes, lost.sent_time);
+    }
+
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let tolerated = self.is_tolerated(event);
         let reacts = !tolerated && !self.recovery.covers(event.largest_sent_time);
@@ -314,7 +298,7 @@ impl Controller for Cubic {
         }
         match event.cause {
             Cause::Loss => {
-                self.recovery.on_lost(event.lost_bytes);
+                self.recovery.end_losses();
                 self.loss_round.on_lost(event);
             }
             Cause::Ecn { .. } => self.recovery.make_final(),
@@ -326,8 +310,8 @@ impl Controller for Cubic {
             self.state.window = minimum_window(self.max_datagram_size);
             self.state.plateau = None;
             self.state.stage = None;
-            if reacts {
-                self.state.ssthresh = threshold_after_outage(self.undo.window, self.undo.ssthresh);
+            if let Some(before) = self.recovery.before().filter(|_| reacts) {
+                self.state.ssthresh = threshold_after_outage(before.window, before.ssthresh);
             }
             self.recovery.release();
             self.loss_round.end();
@@ -335,10 +319,11 @@ impl Controller for Cubic {
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
-        let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
-        if restores {
+        let reduction = self.reduction();
+        let reduced = |before: &Curve| reduction.of(before, Cause::Loss);
+        if let Some(undone) = self.recovery.on_spurious(spurious, reduced) {
             self.end_trial();
-            self.return_to(self.undo.clone());
+            self.return_to(undone.state, undone.is_latest);
         }
     }
 
@@ -350,7 +335,7 @@ impl Controller for Cubic {
             ResumeStep::Settle { window } => state.window = state.window.min(window).max(smallest),
             ResumeStep::Retreat { window } => {
                 if !self.recovery.covers(now) {
-                    self.recovery.enter(now);
+                    self.recovery.enter(now, state.clone());
                 }
                 self.recovery.make_final();
                 self.retreat(self.state.window.min(window));

@@ -5,7 +5,6 @@
 //! is old (S. Cen, P. C. Cosman and G. M. Voelker, End-to-end differentiation of congestion and wireless losses, 2003); the measure is
 //! our own: the rank of the delay beside a loss among the latest delays. Of losses by chance it is a half in the mean, whatever the delays are.
 
-use std::cmp::Ordering;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -17,6 +16,10 @@ const DELAYS_PER_ROUND_TRIP: u32 = 16;
 
 /// A queue overflows for about a round trip, and that is one sign, not one for each packet: of the losses of half a round trip one counts.
 const DELAYS_PER_LOSS: usize = 8;
+
+/// Delays count as different in full from this part of the round-trip time on, and not at all up to half of it: less is no queue, but where
+/// in a train a packet was, or the granularity of timers. A sample that exceeds the smallest one of BBR by no more confirms it, too.
+const EVEN_DIVISOR: u32 = 64;
 
 /// One, as a rank.
 const ONE: u32 = 1 << 16;
@@ -70,11 +73,11 @@ impl LossDelay {
     /// Takes the round-trip time of a packet that was sent at `sent`; `min_rtt` is the smallest of the path.
     pub(super) fn on_sample(&mut self, now: Instant, sent: Instant, rtt: Duration, min_rtt: Duration) {
         let Some(seen) = &mut self.0 else { return };
-        let delay = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        let delay = micros(rtt);
         seen.latest = [seen.latest[1], (sent, delay)];
         if now >= seen.next {
             seen.next = now + min_rtt / DELAYS_PER_ROUND_TRIP;
-            seen.remember(delay);
+            seen.remember(delay, micros(min_rtt / (2 * EVEN_DIVISOR)));
         }
     }
 
@@ -129,13 +132,14 @@ impl Seen {
     }
 
     /// Closes the present sixteenth of a round trip with this delay, and looks at the losses of the one in the middle of all.
-    fn remember(&mut self, delay: u32) {
+    /// Delays that differ by up to `even` are equal.
+    fn remember(&mut self, delay: u32, even: u32) {
         self.delays[self.count % DELAYS].usual = delay;
         self.count += 1;
         let middle = self.delays[(self.count + DELAYS / 2) % DELAYS].beside_loss;
         if let Some(beside) = middle.filter(|_| self.count >= (self.counted + DELAYS_PER_LOSS).max(DELAYS)) {
             self.counted = self.count;
-            let rank = self.rank_of(beside.delay);
+            let rank = self.rank_of(beside.delay, even);
             if beside.is_near {
                 self.sum += u64::from(rank);
                 self.count_of_sum += 1;
@@ -146,14 +150,19 @@ impl Seen {
     }
 
     /// Which part of the delays is smaller than this one; of those that are equal half counts.
-    fn rank_of(&self, delay: u32) -> u32 {
-        let halves = self.delays.iter().map(|it| match it.usual.cmp(&delay) {
-            Ordering::Less => 2,
-            Ordering::Equal => 1,
-            Ordering::Greater => 0,
-        });
-        halves.sum::<u32>() * (ONE / (2 * DELAYS as u32))
+    fn rank_of(&self, delay: u32, even: u32) -> u32 {
+        let (delay, even) = (i64::from(delay), i64::from(even).max(1));
+        let halves = |usual: i64| {
+            let beyond = (delay - usual).abs() - even;
+            even + (delay - usual).signum() * beyond.clamp(0, even)
+        };
+        let sum: i64 = self.delays.iter().map(|it| halves(it.usual.into())).sum();
+        u32::try_from(sum * i64::from(ONE) / (2 * even * DELAYS as i64)).unwrap_or(ONE)
     }
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR),
 //! draft-briscoe-iccrg-prague-congestion-control (Prague).
 
+mod base_rtt;
 mod bbr;
 mod bbr1;
 mod capacity;

@@ -5,8 +5,8 @@ use fulmar_base::Instant;
 use super::reno_window::{Growth, RenoWindow};
 use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
-    SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, LostPacket, ResumeStep,
+    Sent, SpuriousLoss,
 };
 
 /// The options of [`NewReno`].
@@ -77,6 +77,10 @@ impl Controller for NewReno {
             Growth::Avoidance if self.slow_start.resumes(now, ack) => window.ssthresh = None,
             Growth::Avoidance => self.grow_in_congestion_avoidance(ack),
         }
+    }
+
+    fn on_packet_lost(&mut self, _now: Instant, lost: &LostPacket) {
+        self.window.on_packet_lost(lost);
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {

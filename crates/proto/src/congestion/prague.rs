@@ -16,8 +16,8 @@ use self::marks::{Marks, Round};
 use super::hystart::HyStart;
 use super::reno_window::{Growth, RenoWindow};
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
-    SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, LostPacket, ResumeStep,
+    Sent, SpuriousLoss,
 };
 use crate::datagram::Ecn;
 
@@ -127,6 +127,7 @@ impl Prague {
         let reduction = u128::from(window) * u128::from(share) / u128::from(2 * ONE);
         let reduction = u64::try_from(reduction).unwrap_or(window);
         self.window.shrink_to(window - reduction.min(window));
+        self.window.make_final();
         self.credit = 0;
     }
 
@@ -160,6 +161,10 @@ impl Controller for Prague {
             Growth::Avoidance if self.hystart.resumes(now, ack) => window.ssthresh = None,
             Growth::Avoidance => self.grow_in_congestion_avoidance(ack),
         }
+    }
+
+    fn on_packet_lost(&mut self, _now: Instant, lost: &LostPacket) {
+        self.window.on_packet_lost(lost);
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::AckEvent;
+use super::base_rtt::BaseRtt;
 use super::delay::{DelayWatch, nanos};
 use super::loss_delay::LossDelay;
 
@@ -95,6 +96,8 @@ pub(in crate::congestion) struct RandomLoss {
     answers_once: bool,
     /// The smallest round-trip time so far, in nanoseconds.
     min_rtt: u64,
+    /// The one without a queue, once there was a sample.
+    base: Option<BaseRtt>,
 }
 
 /// What a path loses after a reaction to losses.
@@ -177,7 +180,9 @@ impl RandomLoss {
     /// Takes an ACK frame.
     pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.min_rtt = nanos(ack.rtt.min());
+        let base = self.base.get_or_insert_with(|| BaseRtt::new(now, ack.rtt.min()));
         if let Some(sample) = ack.rtt_sample {
+            base.on_sample(sample);
             self.delay.on_sample(now, sample, self.min_rtt());
             self.beside.on_sample(now, ack.largest_sent_time, ack.without_ack_delay(sample), self.min_rtt());
         }
@@ -300,6 +305,10 @@ impl RandomLoss {
         let trial =
             Trial { since: now, before, packets_before, counts: Counts::default(), window_max, again };
         self.end_trial();
+        // Others may keep a queue as well, which is no part of the path. What is lost in it is lost where the delay is large.
+        if let Some(base) = self.base.as_mut().filter(|_| !self.beside.shows_full_queue()) {
+            base.on_reaction(now);
+        }
         self.trial = self.is_empty().then_some(trial);
     }
 
@@ -383,7 +392,7 @@ impl RandomLoss {
 
     /// Whether the delay shows no queue.
     pub(in crate::congestion) fn is_empty(&self) -> bool {
-        !self.delay.shows_queue(self.min_rtt())
+        !self.delay.shows_queue(self.base.map_or(self.min_rtt(), |base| base.get()))
     }
 }
 

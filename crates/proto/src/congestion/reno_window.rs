@@ -7,10 +7,10 @@ use fulmar_base::Instant;
 
 use super::loss_round::{LossRound, Shown};
 use super::rate_watch::RateWatch;
-use super::recovery::Recovery;
+use super::recovery::{Before, Recovery};
 use super::{
-    AckEvent, Cause, CongestionEvent, CoupledShare, ResumeStep, SpuriousLoss, initial_window, minimum_window,
-    threshold_after_outage, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, CoupledShare, LostPacket, ResumeStep, SpuriousLoss, initial_window,
+    minimum_window, threshold_after_outage, window_after_mtu_change,
 };
 
 /// How the window may grow by an acknowledgement.
@@ -32,13 +32,24 @@ pub(super) struct RenoWindow {
     pub(super) bytes: u64,
     /// The slow start threshold in bytes, once there is one.
     pub(super) ssthresh: Option<u64>,
-    recovery: Recovery,
+    recovery: Recovery<WindowBefore>,
     loss_round: LossRound,
-    /// The window and the threshold before the last reaction to a loss.
-    undo: (u64, Option<u64>),
     rate: RateWatch,
     /// What a coupling with other paths leaves to it.
     pub(super) share: CoupledShare,
+}
+
+/// The window and the threshold before a reaction.
+#[derive(Debug, Clone, Copy)]
+struct WindowBefore {
+    bytes: u64,
+    ssthresh: Option<u64>,
+}
+
+impl Before for WindowBefore {
+    fn window(&self) -> u64 {
+        self.bytes
+    }
 }
 
 impl RenoWindow {
@@ -52,7 +63,6 @@ impl RenoWindow {
             ssthresh: None,
             recovery: Recovery::default(),
             loss_round: LossRound::default(),
-            undo: (bytes, None),
             rate: RateWatch::new(),
             share: CoupledShare::ALONE,
         }
@@ -126,24 +136,28 @@ impl RenoWindow {
 
     /// Begins a period of recovery with this window.
     pub(super) fn react(&mut self, now: Instant, bytes: u64, cause: Cause) {
-        self.recovery.enter(now);
+        self.recovery.enter(now, WindowBefore { bytes: self.bytes, ssthresh: self.ssthresh });
         if cause == Cause::Loss {
             self.loss_round.begin(now, self.ssthresh.is_none());
         }
         self.rate.restart(now);
-        self.undo = (self.bytes, self.ssthresh);
         self.shrink_to(bytes);
+    }
+
+    /// Notes a lost packet, before the losses are summed up.
+    pub(super) fn on_packet_lost(&mut self, lost: &LostPacket) {
+        self.recovery.on_lost(lost.bytes, lost.sent_time);
     }
 
     /// Notes losses, after the reaction to them if they are a sign of their own (`reacted`).
     pub(super) fn on_lost(&mut self, event: &CongestionEvent, reacted: bool) {
-        self.recovery.on_lost(event.lost_bytes);
+        self.recovery.end_losses();
         self.loss_round.on_lost(event);
         if event.persistent {
             // RFC 9002 §7.6.2: back to the minimum, and to slow start.
             self.bytes = minimum_window(self.max_datagram_size);
-            if reacted {
-                self.ssthresh = threshold_after_outage(self.undo.0, self.undo.1);
+            if let Some(before) = self.recovery.before().filter(|_| reacted) {
+                self.ssthresh = threshold_after_outage(before.bytes, before.ssthresh);
             }
             self.recovery.release();
             self.loss_round.end();
@@ -155,14 +169,21 @@ impl RenoWindow {
         self.recovery.make_final();
     }
 
-    /// A packet declared lost has arrived: undoes the reaction if that was the last of them.
+    /// A packet declared lost has arrived: undoes a reaction if that was the last of its losses.
     pub(super) fn on_spurious_loss(&mut self, spurious: &SpuriousLoss) {
-        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) {
-            let (bytes, ssthresh) = self.undo;
-            self.bytes = self.bytes.max(bytes);
-            self.ssthresh = ssthresh;
+        let (share, smallest) = (self.share, minimum_window(self.max_datagram_size));
+        let undone = self.recovery.on_spurious(spurious, |before| {
+            let bytes = share.reduced(before.bytes, before.bytes / 2).max(smallest);
+            WindowBefore { bytes, ssthresh: Some(bytes) }
+        });
+        let Some(undone) = undone else { return };
+        self.bytes = self.bytes.max(undone.state.bytes);
+        if undone.is_latest {
+            self.ssthresh = undone.state.ssthresh;
             self.recovery.release();
             self.loss_round.end();
+        } else {
+            self.ssthresh = self.ssthresh.max(undone.state.ssthresh);
         }
     }
 
@@ -174,7 +195,7 @@ impl RenoWindow {
             ResumeStep::Settle { window } => self.bytes = self.bytes.min(window).max(smallest),
             ResumeStep::Retreat { window } => {
                 if !self.recovery.covers(now) {
-                    self.recovery.enter(now);
+                    self.recovery.enter(now, WindowBefore { bytes: self.bytes, ssthresh: self.ssthresh });
                 }
                 self.recovery.make_final();
                 self.shrink_to(self.bytes.min(window));

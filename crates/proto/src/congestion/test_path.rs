@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::{AckEvent, Cause, CongestionEvent, DeliverySnapshot, SpuriousLoss};
+use super::{AckEvent, Cause, CongestionEvent, Controller, DeliverySnapshot, LostPacket, SpuriousLoss};
 use crate::rtt::Rtt;
 
 /// The datagram size of the tests.
@@ -48,6 +48,24 @@ pub(super) fn loss(sent: Instant) -> CongestionEvent {
         persistent: false,
         bytes_in_flight: 0,
     }
+}
+
+/// A controller hears that a full packet sent at `sent` is lost.
+pub(super) fn lose(controller: &mut dyn Controller, now: Instant, sent: Instant) {
+    lose_all(controller, now, &loss(sent));
+}
+
+/// A controller hears of losses, as if they were one packet.
+pub(super) fn lose_all(controller: &mut dyn Controller, now: Instant, event: &CongestionEvent) {
+    let packet = LostPacket {
+        bytes: event.lost_bytes,
+        sent_time: event.largest_sent_time,
+        snapshot: event.snapshot,
+        total_delivered: 0,
+        total_lost: 0,
+    };
+    controller.on_packet_lost(now, &packet);
+    controller.on_congestion(now, event);
 }
 
 /// The late arrival of one full packet sent at `sent`.

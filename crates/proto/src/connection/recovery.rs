@@ -275,6 +275,9 @@ impl Recovery<'_> {
         for tuple in off_path {
             tuple.congestion.end_loss(now, false, &tuple.rtt);
         }
+        if losses.persistent_congestion {
+            tuple.rtt.on_persistent_congestion();
+        }
         tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             self.owners.deliver_spurious(space, &packet.frames);

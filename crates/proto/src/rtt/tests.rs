@@ -186,3 +186,14 @@ fn what_an_earlier_connection_found_holds_until_the_first_sample() {
     rtt.assume(Duration::from_millis(600));
     assert_eq!(rtt.pto_base(), measured);
 }
+
+#[test]
+fn persistent_congestion_begins_the_minimum_anew() {
+    for mut rtt in both(&[(20, 0), (40, 0)], None) {
+        assert_eq!(rtt.min(), ms(20));
+        rtt.on_persistent_congestion();
+        assert_eq!(rtt.min(), ms(40));
+        rtt.update(Instant::from_millis(5_000), ms(30), Duration::ZERO, None);
+        assert_eq!(rtt.min(), ms(30));
+    }
+}

@@ -158,11 +158,11 @@ impl Bbr {
 
     /// HandleLostPacket of the draft.
     pub(super) fn handle_lost_packet(&mut self, now: Instant, lost: &LostPacket) {
+        self.recovery.on_lost(lost.bytes, lost.sent_time);
         if !self.recovery.covers(lost.sent_time) {
-            self.recovery.enter(now);
+            self.recovery.enter_last(now);
             self.save_state();
         }
-        self.recovery.on_lost(lost.bytes);
         // A departure from the draft: bounds follow what was delivered, and a sender that is held back by them delivers no
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
@@ -223,7 +223,7 @@ impl Bbr {
     /// with marks is a round with losses, and a probe that is marked more than it may lose went too high, as STARTUP did.
     pub(super) fn handle_marks(&mut self, now: Instant, marked: u64, event: &CongestionEvent) {
         if !self.recovery.covers(event.largest_sent_time) {
-            self.recovery.enter(now);
+            self.recovery.enter_last(now);
             self.save_state();
         }
         self.recovery.make_final();

@@ -330,7 +330,7 @@ impl Controller for Bbr {
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
-        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) {
+        if self.recovery.on_spurious(spurious, |()| ()).is_some() {
             self.undo_losses();
             self.update_control(0);
         }

@@ -26,7 +26,7 @@ impl Bbr {
                     self.enter_drain();
                 }
                 if !self.recovery.covers(now) {
-                    self.recovery.enter(now);
+                    self.recovery.enter_last(now);
                 }
                 self.recovery.make_final();
                 let window = window.max(self.control.min_pipe());

@@ -3,7 +3,7 @@ mod trials;
 
 use std::time::Duration;
 
-use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
+use super::super::test_path::{SIZE, ack, lose, lose_all, loss, rtt, spurious};
 use super::*;
 use crate::rtt::Rtt;
 
@@ -31,7 +31,7 @@ impl Path {
     /// Right after a loss at the given window.
     fn after_loss(window: u64, round_trip: Duration) -> Self {
         let mut cubic = cubic(window);
-        cubic.on_congestion(at(1_000), &loss(at(999)));
+        lose(&mut cubic, at(1_000), at(999));
         Self { cubic, now: at(1_000), round_trip, rtt: rtt(round_trip) }
     }
 
@@ -138,13 +138,34 @@ fn losses_that_were_none_restore_window_and_curve() {
     path.run(Duration::from_secs(3));
     let (window, before) = (path.cubic.window(), path.cubic.state.clone());
     let sent = path.now;
-    path.cubic.on_congestion(path.now, &loss(sent));
+    lose(&mut path.cubic, path.now, sent);
     assert!(path.cubic.window() < window);
     path.cubic.on_spurious_loss(path.now, &spurious(sent));
     assert_eq!(path.cubic.window(), window);
     assert_eq!(path.cubic.state.plateau, before.plateau);
     path.run(Duration::from_secs(1));
     assert!(path.cubic.window() > window, "growth goes on");
+}
+
+#[test]
+fn of_two_reactions_one_that_had_no_cause_leaves_the_other() {
+    let strict = CubicConfig { initial_window: Some(1_000_000), ..CubicConfig::default() };
+    let curves = |spurious_losses: &[u64]| {
+        let mut cubic = Cubic::new(&CubicConfig { tolerate_random_loss: false, ..strict.clone() }, SIZE);
+        lose(&mut cubic, at(50), at(0));
+        lose(&mut cubic, at(100), at(60));
+        for &sent in spurious_losses {
+            cubic.on_spurious_loss(at(150), &spurious(at(sent)));
+        }
+        (cubic.window(), cubic.ssthresh(), cubic.state.plateau)
+    };
+    assert_eq!(curves(&[]), (490_000, Some(490_000), Some(595_000)));
+    for only in [0, 60] {
+        assert_eq!(curves(&[only]), (700_000, Some(700_000), Some(1_000_000)));
+    }
+    for all in [[0, 60], [60, 0]] {
+        assert_eq!(curves(&all), (1_000_000, None, None));
+    }
 }
 
 #[test]

@@ -95,3 +95,15 @@ fn what_losses_have_shown_before_a_restart_does_not_count() {
     watch.restart();
     assert!(!watch.is_by_chance());
 }
+
+/// The second packet of a train waits for the first, and a lost one is missed with the next that arrives.
+#[test]
+fn delays_that_differ_by_a_packet_time_show_no_full_queue() {
+    let beside_larger = |larger: u64| {
+        let delay = move |number| if number % 39 < 13 { larger } else { 20_120 };
+        path(20_000, delay, |number| number % 39 == 6)
+    };
+    assert!(!beside_larger(20_240).shows_full_queue());
+    assert!(beside_larger(20_240).is_by_chance());
+    assert!(beside_larger(24_120).shows_full_queue(), "a quarter of a round trip is a queue");
+}

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
+use super::super::test_path::{SIZE, ack, lose, loss, rtt, spurious};
 use super::*;
 
 fn at(millis: u64) -> Instant {
@@ -117,18 +117,32 @@ fn the_window_never_falls_below_two_datagrams() {
 #[test]
 fn a_reaction_to_losses_that_were_none_is_undone() {
     let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(100_000) }, SIZE);
-    reno.on_congestion(at(50), &loss(at(0)));
-    reno.on_congestion(at(60), &loss(at(1)));
+    lose(&mut reno, at(50), at(0));
+    lose(&mut reno, at(60), at(1));
     reno.on_spurious_loss(at(70), &spurious(at(0)));
     assert_eq!(reno.window(), 50_000, "one of two is still lost");
     reno.on_spurious_loss(at(70), &spurious(at(1)));
     assert_eq!((reno.window(), reno.ssthresh()), (100_000, None));
 }
 
+/// Packets that are overtaken by more than a round trip: others are taken for lost before the first arrive.
+#[test]
+fn reactions_to_losses_that_were_none_are_undone_when_others_have_followed() {
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(96_000) }, SIZE);
+    for round in 0..3 {
+        lose(&mut reno, at(100 * round + 50), at(100 * round));
+    }
+    let windows = [0, 1, 2].map(|round| {
+        reno.on_spurious_loss(at(300 + round), &spurious(at(100 * round)));
+        (reno.window(), reno.ssthresh())
+    });
+    assert_eq!(windows, [(24_000, Some(24_000)), (48_000, Some(48_000)), (96_000, None)]);
+}
+
 #[test]
 fn a_mark_of_the_network_is_not_undone() {
     let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(100_000) }, SIZE);
-    reno.on_congestion(at(50), &loss(at(0)));
+    lose(&mut reno, at(50), at(0));
     let mark = CongestionEvent { cause: Cause::Ecn { ce: 1 }, lost_bytes: 0, ..loss(at(2)) };
     reno.on_congestion(at(55), &mark);
     assert_eq!(reno.window(), 50_000, "the same period");

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
+use super::super::test_path::{SIZE, ack, lose, loss, rtt, spurious};
 use super::marks::{Marks, Round};
 use super::*;
 use crate::rtt::Rtt;
@@ -120,7 +120,7 @@ fn a_loss_that_was_none_is_taken_back() {
     rounds.now += Duration::from_millis(100);
     let before = rounds.prague.window();
     let lost = rounds.now;
-    rounds.prague.on_congestion(rounds.now, &loss(lost));
+    lose(&mut rounds.prague, rounds.now, lost);
     assert_eq!(rounds.prague.window(), before / 2);
     rounds.prague.on_spurious_loss(rounds.now, &spurious(lost));
     assert_eq!(rounds.prague.window(), before);

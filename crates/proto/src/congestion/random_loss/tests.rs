@@ -319,3 +319,22 @@ fn a_part_of_a_flight_is_tolerated_beyond_what_is_lost_at_random() {
     assert!((85_000..=105_000).contains(&tolerated), "{tolerated}");
     assert_eq!(path.random.min_rtt(), RTT);
 }
+
+/// A path becomes longer by a quarter, which looks like a queue until the shorter one is forgotten.
+#[test]
+fn losses_of_a_path_that_has_become_longer_are_tolerated_again() {
+    let mut path = Path::new();
+    path.acknowledge(200);
+    assert!(path.lose_one_in(100, 5));
+    path.extra = RTT / 4;
+    path.acknowledge(10);
+    let mut reactions = 0;
+    while !path.lose_one_in(100, 1) {
+        path.random.on_burst(1, path.now);
+        path.random.on_reaction(path.now, WINDOW + 1);
+        reactions += 1;
+        assert!(path.now < Instant::from_millis(20_000), "{reactions} reactions");
+    }
+    assert!(reactions > 2 && path.now > Instant::from_millis(9_000), "{reactions} reactions, {:?}", path.now);
+    assert!(path.lose_one_in(100, 20));
+}

@@ -50,11 +50,16 @@ fn mark(path: &Path, in_flight: u32, marks: u64) {
     Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
 }
 
-/// The packets that were lost arrive.
+/// The packets that were lost just now arrive.
 fn arrive(path: &mut Path, count: u64) {
-    let now = path.transfer.now;
+    arrive_that_left(path, path.transfer.now, count);
+}
+
+/// Packets that were lost and left at `sent_time` arrive.
+fn arrive_that_left(path: &mut Path, sent_time: Instant, count: u64) {
+    let spurious = SpuriousLoss { bytes: packet(), sent_time };
     for _ in 0..count {
-        Watched(path.bbr.clone()).on_spurious_loss(now, &SpuriousLoss { bytes: packet(), sent_time: now });
+        Watched(path.bbr.clone()).on_spurious_loss(path.transfer.now, &spurious);
     }
 }
 
@@ -236,20 +241,26 @@ fn bounds_of_losses_that_a_lower_rate_does_not_lessen_are_lifted() {
 
 /// A path in PROBE_CRUISE whose bounds were lowered for losses, which is on trial.
 fn in_a_trial() -> Path {
+    in_a_trial_of_losses().0
+}
+
+/// The same, and when the packets left whose loss has begun it.
+fn in_a_trial_of_losses() -> (Path, Instant) {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
+    let sent = path.transfer.now;
     lose(&mut path, 50 * packet(), 20, false);
     path.until(seconds(1), |bbr| bbr.losses.random.is_on_trial());
     assert!(path.look(|bbr| bbr.losses.bandwidth().is_some()));
-    path
+    (path, sent)
 }
 
 #[test]
 fn the_trial_of_losses_that_were_none_ends() {
-    let mut path = in_a_trial();
-    arrive(&mut path, 19);
+    let (mut path, sent) = in_a_trial_of_losses();
+    arrive_that_left(&mut path, sent, 19);
     assert!(path.look(|bbr| bbr.losses.random.is_on_trial()), "one loss was real as yet");
-    arrive(&mut path, 1);
+    arrive_that_left(&mut path, sent, 1);
     path.look(|bbr| {
         assert!(!bbr.losses.random.is_on_trial());
         assert_eq!(bbr.losses.bandwidth(), None, "nothing holds back the pace");

@@ -6,8 +6,8 @@ use super::*;
 /// a path of 60,000 bytes delivers.
 fn after_a_flight_that_was_too_large() -> Cubic {
     let (mut cubic, rtt) = (cubic(100_000), rtt(Duration::from_millis(50)));
-    cubic
-        .on_congestion(at(1_000), &CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(999)) });
+    let flight = CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(999)) };
+    lose_all(&mut cubic, at(1_000), &flight);
     for n in 1..=20 {
         let rtt_sample = Some(Duration::from_millis(50));
         cubic.on_ack(at(1_000 + n), &AckEvent { rtt_sample, ..ack(1_200, at(950 + n), &rtt) });

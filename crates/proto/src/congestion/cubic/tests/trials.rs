@@ -29,7 +29,7 @@ impl Lossy {
             cubic.on_ack(self.now, &ack);
         }
         self.now += Duration::from_millis(1);
-        cubic.on_congestion(self.now, &loss(self.now));
+        lose(cubic, self.now, self.now);
         cubic.window()
     }
 
@@ -93,7 +93,7 @@ fn slow_start_that_losses_have_not_ended_after_all_stays_over() {
     let mut cubic = Cubic::new(&config, SIZE);
     let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
     let burst = CongestionEvent { lost_packets: 20, lost_bytes: 24_000, ..loss(at(990)) };
-    cubic.on_congestion(path.now, &burst);
+    lose_all(&mut cubic, path.now, &burst);
     cubic.on_spurious_loss(path.now, &SpuriousLoss { bytes: 24_000, ..spurious(at(990)) });
     assert_eq!(cubic.ssthresh(), None);
     path.lose_nothing(&mut cubic);
