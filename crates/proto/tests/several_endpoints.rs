@@ -139,7 +139,8 @@ fn an_attempt_that_is_not_accepted_after_all_leaves_nothing_behind() {
         let (accepting, work) = server.endpoints[0].begin_accept(NOW, incoming, None).unwrap();
         assert_eq!(server.shared.half_open(), 1);
         drop(work);
-        server.endpoints[0].cancel_accept(accepting);
+        let incoming = server.endpoints[0].cancel_accept(accepting);
+        server.endpoints[0].ignore(incoming);
         assert_eq!((server.shared.half_open(), server.endpoints[0].open_connections()), (0, 0));
     }
 }

@@ -216,7 +216,12 @@ impl From<SendDatagramError> for io::Error {
 
 impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
-        Self::new(io::ErrorKind::InvalidInput, error)
+        let kind = match &error {
+            ConnectError::EndpointClosed => io::ErrorKind::NotConnected,
+            ConnectError::UnreachableAddress(_) => io::ErrorKind::AddrNotAvailable,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
     }
 }
 

@@ -79,7 +79,7 @@
 //! | `worker` | the task: receive, route, time, send |
 //! | `connection` | the handle of a connection |
 //! | `stream` | the handles of streams |
-//! | `log` | where the logs of connections go |
+//! | [`log`] | where the logs of connections go, and what stands in them |
 //! | [`happy_eyeballs`] | the race between the addresses of a server |
 //! | [`tls`] | configurations from certificates |
 
@@ -90,7 +90,7 @@ mod connection;
 mod endpoint;
 mod error;
 pub mod happy_eyeballs;
-mod log;
+pub mod log;
 mod shared;
 mod stream;
 mod sync;
@@ -109,7 +109,7 @@ pub use log::{ApplicationEntry, ApplicationEvent, LogBatch, LogDelivery, LogSink
 pub use shared::Totals;
 pub use stream::{Chunk, RecvStream, SendStream};
 
-pub use fulmar_base::Instant;
+pub use fulmar_base::{Instant, Rng};
 /// Congestion controllers, and what one of your own implements: see the example `controller`.
 pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
@@ -117,19 +117,20 @@ pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressDiscovery, AddressPairs, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig,
     ConfigError, ConnectionError, ConnectionId, ConnectionStats, CoupledPath, Coupling, CouplingFactory,
-    CouplingKind, DatagramDropReason, DatagramId, DatagramStats, Dir, DroppedDatagram, EarlyData, EmptyCids,
-    EndpointConfig, FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats, FourTuple,
-    FrameType, KeyUpdatePolicy, MultipathConfig, OneWayDelays, OpenPathError, PathError, PathEvent, PathId,
-    PathInfo, PathManager, PathOrder, PathStats, PathUse, PathView, Priority, Protection, QuicLb,
-    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, Scheduler, SchedulerFactory,
-    SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit, StreamId,
-    StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
-    TransportErrorCode, UnknownCoupling, UnknownScheduler, VarInt, Version, Waiting, WorkerCids,
-    aws_lc_without_quic_keys, restrict_suites,
+    CouplingKind, DatagramDropReason, DatagramId, DatagramStats, Dir, DroppedDatagram, EarlyData, Ecn,
+    EmptyCids, EndpointConfig, FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats,
+    FourTuple, FrameType, KeyUpdatePolicy, MultipathConfig, OneWayDelays, OpenPathError, PathError,
+    PathEvent, PathId, PathInfo, PathManager, PathOrder, PathStats, PathUse, PathView, Priority, Protection,
+    QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, Scheduler,
+    SchedulerFactory, SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit,
+    StreamId, StreamStats, TimeStamps, TimerReason, TimerStyle, TlsError, TokenKeys, TokenKeysError,
+    TransportConfig, TransportError, TransportErrorCode, UnknownCoupling, UnknownScheduler,
+    UnknownTimerStyle, VarInt, Version, Waiting, WorkerCids, aws_lc_without_quic_keys, restrict_suites,
 };
-/// The core's own view of a connection, which a [`PathManager`] works with: see [`Connection::set_path_manager`].
+/// What the core calls by the same names as this crate: its own view of a connection, which a [`PathManager`] works with (see
+/// [`Connection::set_path_manager`]), and what [`ConnectError::Config`] and [`AcceptError::Config`] hold.
 pub mod proto {
-    pub use fulmar_proto::Connection;
+    pub use fulmar_proto::{AcceptError, ConnectError, Connection};
 }
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 

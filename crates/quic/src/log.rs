@@ -11,8 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use fulmar_base::Instant;
-use fulmar_proto::log::LogEntry;
 use fulmar_proto::{ConnectionError, ConnectionId, Side};
+
+/// What stands in the log of a connection.
+pub use fulmar_proto::log::*;
 
 /// The most events of an application that a connection keeps until they are handed over.
 const APPLICATION_EVENTS_MAX: usize = 4_096;

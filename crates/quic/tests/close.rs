@@ -272,6 +272,51 @@ fn who_waits_to_be_accepted_is_refused_before_an_endpoint_that_was_closed_is_idl
 }
 
 #[test]
+fn who_cannot_be_accepted_is_refused() {
+    run(async {
+        let Endpoints { server, client, addr } = Endpoints::new();
+        let connecting = client.connect(addr, "localhost").expect("a valid address");
+        let incoming = server.accept().await.expect("an open endpoint");
+        server.set_server_config(None);
+        assert!(incoming.accept().is_err(), "it is no server any more");
+        let error = within(Duration::from_secs(2), connecting).await.expect_err("nobody accepts");
+        assert!(is_refusal(&error), "{error}");
+    });
+}
+
+/// Many have repeated their ClientHello before it is their turn. The repetition has its turn when the connection has come and gone.
+#[test]
+fn clients_that_come_all_at_once_leave_no_connections_behind() {
+    run(async {
+        let Endpoints { server, client, addr } = Endpoints::new();
+        tokio::spawn({
+            let server = server.clone();
+            async move {
+                while let Some(incoming) = server.accept().await {
+                    tokio::spawn(async move { Ok::<_, fulmar::AcceptError>(incoming.await?.closed().await) });
+                }
+            }
+        });
+        let mut clients = tokio::task::JoinSet::new();
+        for _ in 0..400 {
+            let connecting = client.connect(addr, "localhost").expect("a valid address");
+            clients.spawn(async move {
+                let connection = connecting.await.expect("a handshake");
+                connection.close(VarInt::ZERO, b"");
+            });
+        }
+        within(Duration::from_secs(20), clients.join_all()).await;
+        // Far less than a handshake has that nobody goes on with.
+        within(Duration::from_secs(5), async {
+            while server.stats().open_connections > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    });
+}
+
+#[test]
 fn who_connects_when_nobody_can_accept_any_more_is_refused() {
     run(async {
         let Pair { server, client, endpoints } = Pair::new().await;

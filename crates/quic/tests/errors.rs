@@ -79,10 +79,10 @@ fn the_loss_of_a_connection_is_told_alike_by_all() {
 
 #[test]
 fn what_fails_before_there_is_a_connection_has_words_and_a_kind() {
-    becomes(&ConnectError::EndpointClosed, ErrorKind::InvalidInput, "the endpoint is closed");
+    becomes(&ConnectError::EndpointClosed, ErrorKind::NotConnected, "the endpoint is closed");
     let nothing = ConnectError::NoClientConfig;
     becomes(&nothing, ErrorKind::InvalidInput, "no client configuration was given");
     let far = ConnectError::UnreachableAddress("10.0.0.1:0".parse().expect("an address"));
-    becomes(&far, ErrorKind::InvalidInput, "10.0.0.1:0 cannot be reached from this endpoint's socket");
+    becomes(&far, ErrorKind::AddrNotAvailable, "10.0.0.1:0 cannot be reached from this endpoint's socket");
     becomes(&AcceptError::EndpointClosed, ErrorKind::NotConnected, "the endpoint is closed");
 }

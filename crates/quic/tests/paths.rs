@@ -243,6 +243,20 @@ fn a_path_is_told_set_aside_and_abandoned() {
 }
 
 #[test]
+fn the_path_that_works_is_not_abandoned_for_one_that_leads_nowhere() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, server) = ends.connect().await;
+        // Whoever is bound there says nothing.
+        let silent = UdpSocket::bind((SECOND, 0)).unwrap();
+        let path = open(&client, Local::Any, silent.local_addr().unwrap()).await;
+        assert_eq!(client.paths()[0].abandon(), Err(PathError::LastPath));
+        transfer(&client, &server, 100_000).await;
+        path.abandon().unwrap();
+    });
+}
+
+#[test]
 fn a_manager_opens_a_path_over_each_pair() {
     run(async {
         let ends = Ends::new(FIRST);

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use fulmar_base::Instant;
-use fulmar_wire::{PathId, TransportErrorCode};
+use fulmar_wire::{PathId, TransportErrorCode, VarInt};
 use thiserror::Error;
 
 use super::Connection;
@@ -80,8 +80,8 @@ impl Connection {
         let addrs = FourTuple { local_ip, ..before };
         let is_taken = self.paths.iter().any(|path| path.id < id && path.tuple.addrs == addrs);
         if addrs != before && is_taken && self.side.is_client() {
-            let gone = TransportErrorCode::PATH_UNSTABLE_OR_POOR;
-            return self.abandon_path(now, id, gone).map_err(|_| MigrateError::Closed);
+            self.drop_path(now, id, VarInt::saturating(TransportErrorCode::PATH_UNSTABLE_OR_POOR.0), false);
+            return Ok(());
         }
         let index = match self.own_tuple(now, id, local_ip) {
             Err(error @ (MigrateError::Disabled | MigrateError::NotConfirmed)) => {

@@ -149,7 +149,7 @@ impl Connection {
     /// transport error code that tells the peer why, such as [`TransportErrorCode::APPLICATION_ABANDON_PATH`].
     ///
     /// # Errors
-    /// There is no such path, or it is the only one.
+    /// There is no such path, or no other one that was validated: one that may lead nowhere is no replacement.
     pub fn abandon_path(
         &mut self,
         now: Instant,
@@ -159,7 +159,7 @@ impl Connection {
         if self.paths.get(id).is_none() {
             return Err(PathError::Unknown);
         }
-        if self.paths.is_single() {
+        if !self.paths.iter().any(|other| other.id != id && other.tuple.validated) {
             return Err(PathError::LastPath);
         }
         self.drop_path(now, id, VarInt::saturating(code.0), false);

@@ -73,11 +73,16 @@ impl Endpoint {
         now: Instant,
         incoming: Incoming,
     ) -> Result<(ConnectionHandle, Connection), AcceptError> {
-        let (mut accepting, work) = self.begin_accept(now, incoming, None)?;
+        let begun = self.begin_accept(now, incoming, None);
+        let (mut accepting, work) = begun.map_err(|(error, incoming)| {
+            self.ignore(incoming);
+            error
+        })?;
         let mut connection = match work.run(now) {
             Ok(connection) => connection,
             Err(error) => {
-                self.cancel_accept(accepting);
+                let incoming = self.cancel_accept(accepting);
+                self.ignore(incoming);
                 return Err(error);
             }
         };
@@ -100,23 +105,22 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the endpoint is no server any more, or without connection IDs there is a connection to this address already. The
-    /// attempt is forgotten then.
+    /// attempt comes back, to be refused or ignored.
+    #[expect(clippy::result_large_err, reason = "it is the attempt itself, and moved once")]
     pub fn begin_accept(
         &mut self,
         now: Instant,
         incoming: Incoming,
         config: Option<Arc<ServerConfig>>,
-    ) -> Result<(Accepting, AcceptWork), AcceptError> {
+    ) -> Result<(Accepting, AcceptWork), (AcceptError, Incoming)> {
         let Some(server) = &self.server else {
-            self.waiting.leave(&incoming);
-            return Err(AcceptError::NotAServer);
+            return Err((AcceptError::NotAServer, incoming));
         };
         let (config, issuer) = (config.unwrap_or_else(|| server.config.clone()), server.issuer.clone());
         let Incoming { first, proof, .. } = incoming;
         let local_cid = self.unused_cid();
         if local_cid.is_empty() && self.connections.is_in_use(&first.addrs.remote) {
-            self.waiting.leave(&incoming);
-            return Err(AcceptError::AddressInUse);
+            return Err((AcceptError::AddressInUse, incoming));
         }
         let preferred_address = self.preferred_address(&config);
         let setup = ConnectionSetup {
@@ -178,9 +182,10 @@ impl Endpoint {
         Ok(AcceptProgress::Done(handle))
     }
 
-    /// Forgets a connection that was to be accepted, without an answer.
-    pub fn cancel_accept(&mut self, accepting: Accepting) {
-        self.waiting.leave(&accepting.incoming);
+    /// A connection is not to be accepted after all. The attempt comes back, to be refused or ignored.
+    #[must_use]
+    pub fn cancel_accept(&mut self, accepting: Accepting) -> Incoming {
+        accepting.incoming
     }
 
     /// Turns a connection attempt down with CONNECTION_REFUSED.

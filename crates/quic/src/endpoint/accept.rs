@@ -9,8 +9,8 @@ use crate::error::AcceptError;
 use crate::shared::{Accepted, ConnectionRef, WorkerShared};
 use crate::sync::lock;
 
-/// The place of a connection that is being accepted. It is given back when this is dropped, also if what an application does
-/// in TLS panics.
+/// The place of a connection that is being accepted. When this is dropped, also if what an application does in TLS panics, it is given
+/// back, and the client is refused: it would wait for an answer until its handshake times out.
 struct Place<'a> {
     worker: &'a WorkerShared,
     accepting: Option<Accepting>,
@@ -75,8 +75,13 @@ impl<'a> Place<'a> {
     ) -> Result<(Self, AcceptWork), AcceptError> {
         let mut core = lock(&worker.core);
         core.advance(clock::now());
-        let (accepting, work) = core.begin_accept(attempt, config)?;
-        Ok((Self { worker, accepting: Some(accepting) }, work))
+        match core.begin_accept(attempt, config) {
+            Ok((accepting, work)) => Ok((Self { worker, accepting: Some(accepting) }, work)),
+            Err((error, attempt)) => {
+                worker.refuse(&mut core, attempt);
+                Err(error.into())
+            }
+        }
     }
 }
 
@@ -84,7 +89,8 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(accepting) = self.accepting.take() {
             let mut core = lock(&self.worker.core);
-            core.cancel_accept(accepting);
+            let attempt = core.cancel_accept(accepting);
+            self.worker.refuse(&mut core, attempt);
             self.worker.notify_if_idle(&core);
         }
     }

@@ -143,11 +143,12 @@ impl Core {
 
     /// Begins to accept, by this configuration or that of the endpoint. Whoever calls it calls [`finish_accept`](Self::finish_accept) or
     /// [`cancel_accept`](Self::cancel_accept) later.
+    #[expect(clippy::result_large_err, reason = "it is the attempt itself, and moved once")]
     pub(crate) fn begin_accept(
         &mut self,
         incoming: fulmar_proto::Incoming,
         config: Option<Arc<ServerConfig>>,
-    ) -> Result<(Accepting, AcceptWork), fulmar_proto::AcceptError> {
+    ) -> Result<(Accepting, AcceptWork), (fulmar_proto::AcceptError, fulmar_proto::Incoming)> {
         let begun = self.endpoint.begin_accept(self.now, incoming, config)?;
         self.accepting += 1;
         Ok(begun)
@@ -159,7 +160,8 @@ impl Core {
         accepting: Accepting,
     ) -> Result<Accepted, fulmar_proto::AcceptError> {
         if matches!(self.phase, Phase::Abandoned) {
-            self.cancel_accept(accepting);
+            let incoming = self.cancel_accept(accepting);
+            self.endpoint.ignore(incoming);
             return Ok(Accepted::Abandoned);
         }
         match self.endpoint.finish_accept(accepting) {
@@ -175,10 +177,10 @@ impl Core {
         }
     }
 
-    /// Forgets an attempt after all.
-    pub(crate) fn cancel_accept(&mut self, accepting: Accepting) {
+    /// Gives an attempt back that is not to be accepted after all.
+    pub(crate) fn cancel_accept(&mut self, accepting: Accepting) -> fulmar_proto::Incoming {
         self.accepting -= 1;
-        self.endpoint.cancel_accept(accepting);
+        self.endpoint.cancel_accept(accepting)
     }
 
     /// Puts a new connection into the table.

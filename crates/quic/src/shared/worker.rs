@@ -190,7 +190,8 @@ impl WorkerShared {
         waiting.into_iter().for_each(|incoming| self.refuse(&mut core, incoming));
     }
 
-    fn refuse(&self, core: &mut Core, incoming: fulmar_proto::Incoming) {
+    /// Refuses an attempt: the worker answers, soon.
+    pub(crate) fn refuse(&self, core: &mut Core, incoming: fulmar_proto::Incoming) {
         let mut reply = TransmitBatch::new(1);
         let transmit = core.endpoint.refuse(incoming, &mut reply);
         self.reply(transmit, &reply);

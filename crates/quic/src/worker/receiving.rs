@@ -135,7 +135,7 @@ impl Worker {
                 Recognized::Closed => {}
                 Recognized::Unknown(datagram) => {
                     let is_dropped = match shared.forward(datagram) {
-                        Forwarded::Kept(datagram) => !self.unmatched.add(datagram),
+                        Forwarded::Kept(datagram) => !self.unmatched.add(came, datagram),
                         Forwarded::Done => false,
                         Forwarded::Dropped => true,
                     };
@@ -168,7 +168,7 @@ impl Worker {
                 }
                 Recognized::Closed => {}
                 Recognized::Unknown(datagram) => {
-                    core.dropped_datagrams += u64::from(!self.unmatched.add(datagram))
+                    core.dropped_datagrams += u64::from(!self.unmatched.add(now, datagram))
                 }
             }
         }

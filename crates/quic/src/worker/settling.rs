@@ -106,7 +106,10 @@ impl Worker {
         }
         let mut core = lock(&self.shared.core);
         let now = core.advance(now);
-        core.endpoint.handle_timeout(now);
+        // What came before a connection was over, such as a ClientHello that was repeated, may still wait to be looked at. It is no attempt
+        // to begin another one (RFC 9000 §10.2.2).
+        let read_until = self.unmatched.oldest().map_or(now, |came| came.min(now));
+        core.endpoint.handle_timeout(read_until);
         self.closing_until = core.endpoint.poll_timeout();
         self.shared.notify_if_idle(&core);
     }

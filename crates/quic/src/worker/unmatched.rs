@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
+use fulmar_base::Instant;
 use fulmar_proto::Datagram;
 
 /// Datagrams that wait, at most, and their bytes. With more, new ones are dropped, as by a full socket: clients repeat them.
@@ -16,28 +17,35 @@ const BYTES_MAX: usize = 2 << 20;
 /// The datagrams that wait, in the order in which they came.
 #[derive(Default)]
 pub(super) struct UnmatchedDatagrams {
-    queue: VecDeque<Datagram>,
+    /// Each with the time of its arrival.
+    queue: VecDeque<(Instant, Datagram)>,
     bytes: usize,
 }
 
 impl UnmatchedDatagrams {
-    /// Adds a datagram. Returns false if there is no room.
-    pub(super) fn add(&mut self, datagram: Datagram) -> bool {
+    /// Adds a datagram that came at `came`. Returns false if there is no room.
+    pub(super) fn add(&mut self, came: Instant, datagram: Datagram) -> bool {
         let len = datagram.payload.len();
         let has_room = self.queue.len() < DATAGRAMS_MAX && self.bytes + len <= BYTES_MAX;
         if has_room {
             self.bytes += len;
             // In memory of its own: it may be a slice of a much larger receive buffer.
-            self.queue.push_back(Datagram { payload: BytesMut::from(&datagram.payload[..]), ..datagram });
+            let datagram = Datagram { payload: BytesMut::from(&datagram.payload[..]), ..datagram };
+            self.queue.push_back((came, datagram));
         }
         has_room
     }
 
     /// Takes the datagram that has waited longest.
     pub(super) fn next(&mut self) -> Option<Datagram> {
-        let datagram = self.queue.pop_front()?;
+        let (_, datagram) = self.queue.pop_front()?;
         self.bytes -= datagram.payload.len();
         Some(datagram)
+    }
+
+    /// When the one came that has waited longest.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.queue.front().map(|(came, _)| *came)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -51,6 +59,10 @@ mod tests {
 
     use super::*;
 
+    fn at(millis: usize) -> Instant {
+        Instant::from_millis(millis as u64)
+    }
+
     fn datagram(number: usize) -> Datagram {
         let addrs = FourTuple::new(([127, 0, 0, 1], 1).into(), None);
         Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&number.to_be_bytes()[..]) }
@@ -59,20 +71,21 @@ mod tests {
     #[test]
     fn the_oldest_is_routed_first_and_there_is_a_limit() {
         let mut unmatched = UnmatchedDatagrams::default();
-        let taken = (0..5_000).filter(|number| unmatched.add(datagram(*number))).count();
+        let taken = (0..5_000).filter(|number| unmatched.add(at(*number), datagram(*number))).count();
         assert_eq!(taken, DATAGRAMS_MAX);
         for number in 0..taken {
+            assert_eq!(unmatched.oldest(), Some(at(number)));
             assert_eq!(unmatched.next().unwrap().payload[..], datagram(number).payload[..]);
         }
         assert!(unmatched.is_empty() && unmatched.next().is_none());
-        assert!(unmatched.add(datagram(0)), "there is room again");
+        assert!(unmatched.oldest().is_none() && unmatched.add(at(0), datagram(0)), "there is room again");
     }
 
     #[test]
     fn large_datagrams_are_fewer() {
         let mut unmatched = UnmatchedDatagrams::default();
         let large = || Datagram { payload: BytesMut::zeroed(60_000), ..datagram(0) };
-        let taken = (0..1_000).filter(|_| unmatched.add(large())).count();
+        let taken = (0..1_000).filter(|_| unmatched.add(at(0), large())).count();
         assert_eq!(taken, BYTES_MAX / 60_000);
         while unmatched.next().is_some() {}
         assert_eq!(unmatched.bytes, 0);
