@@ -70,6 +70,8 @@ pub struct Endpoint {
     connections: Registry,
     closed: ClosedConnections,
     waiting: WaitingRoom,
+    /// When there were last so many half-open connections that clients had to prove their addresses.
+    wanted_proof: Option<Instant>,
     shared: Arc<EndpointShared>,
 }
 
@@ -97,6 +99,7 @@ impl Endpoint {
             config,
             connections: Registry::new(key, ResetTokens::new(shared.reset_tokens.clone(), key)),
             closed: ClosedConnections::new(key),
+            wanted_proof: None,
             shared,
             rng,
         }
@@ -173,12 +176,26 @@ impl Endpoint {
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        self.handle_timeout(now);
+        self.handle_late_datagram(now, now, datagram, reply)
+    }
+
+    /// The same for a datagram that came at `came`, and has waited since. What is over by `now` may not have been then: a packet of a connection
+    /// that was closed meanwhile is none of another one (RFC 9000 §10.2.2), and who came when clients had to prove their addresses has to.
+    /// Datagrams that have waited are given in the order in which they came.
+    pub fn handle_late_datagram(
+        &mut self,
+        now: Instant,
+        came: Instant,
+        datagram: Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
+        let came = came.min(now);
+        self.handle_timeout(came);
         if let Some(destination) = self.connections.find_again(&datagram.payload) {
             return Route::Connection(destination.connection, datagram);
         }
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
-            Ok(packet) => self.route(now, packet, datagram, reply),
+            Ok(packet) => self.route((now, came), packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
                 self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
@@ -194,7 +211,7 @@ impl Endpoint {
 
     fn route(
         &mut self,
-        now: Instant,
+        times: (Instant, Instant),
         packet: ProtectedPacket,
         datagram: Datagram,
         reply: &mut TransmitBatch,
@@ -213,14 +230,14 @@ impl Endpoint {
             return self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed));
         }
         match packet.kind {
-            ProtectedKind::Initial { .. } => self.handle_initial(now, packet, datagram, reply),
+            ProtectedKind::Initial { .. } => self.handle_initial(times, packet, datagram, reply),
             // RFC 9000 §17.2.3: early data may overtake the packet that announces its connection.
             ProtectedKind::ZeroRtt { .. } if self.server.is_some() && self.may_be_first_dst(&packet.dst) => {
                 Route::Dropped(self.waiting.keep_early(packet.dst, datagram))
             }
             ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
                 Ok(route) => route,
-                Err(datagram) => self.reset(now, &packet.dst, &datagram, reply),
+                Err(datagram) => self.reset(times.0, &packet.dst, &datagram, reply),
             },
             _ => Route::Dropped(DropReason::UnknownConnection),
         }
@@ -243,7 +260,7 @@ impl Endpoint {
 
     fn handle_initial(
         &mut self,
-        now: Instant,
+        (now, came): (Instant, Instant),
         packet: ProtectedPacket,
         datagram: Datagram,
         reply: &mut TransmitBatch,
@@ -298,19 +315,24 @@ impl Endpoint {
             let code = TransportErrorCode::CONNECTION_REFUSED;
             return Route::Reply(self.close_statelessly(&first, code, reply));
         }
-        if proof == AddressProof::Missing && self.wants_proof() {
+        if proof == AddressProof::Missing && self.wants_proof(now, came) {
             return self.write_retry(now, &first, reply);
         }
         let half_open = (proof == AddressProof::Missing).then(|| self.shared.open_half());
         Route::Incoming(self.waiting.admit((first, keys), proof, datagram, half_open))
     }
 
-    /// Whether a client that has proven nothing is sent a Retry.
-    fn wants_proof(&self) -> bool {
+    /// Whether a client that has proven nothing is sent a Retry. While there are many, some wait for their turn, and have repeated what
+    /// they sent. They come back with a token; what they had repeated is still there when fewer are half open, and no client waits for
+    /// what would come of it.
+    fn wants_proof(&mut self, now: Instant, came: Instant) -> bool {
         match self.server.as_ref().map(|server| server.config.validation.retry) {
             Some(RetryPolicy::Always) => true,
             Some(RetryPolicy::Auto { half_open }) => {
-                self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4)
+                if self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4) {
+                    self.wanted_proof = Some(now);
+                }
+                self.wanted_proof.is_some_and(|wanted| came <= wanted)
             }
             Some(RetryPolicy::Never) | None => false,
         }

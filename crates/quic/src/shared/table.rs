@@ -96,9 +96,9 @@ impl Core {
         self.endpoint.recognize(datagram)
     }
 
-    /// Decides what is to be done with a datagram. An answer is written to `reply`.
-    pub(crate) fn route(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        self.endpoint.handle_datagram(now, datagram, reply)
+    /// Decides what is to be done with a datagram that came at `came`. An answer is written to `reply`.
+    pub(crate) fn route(&mut self, came: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        self.endpoint.handle_late_datagram(self.now, came, datagram, reply)
     }
 
     /// The connection under `handle`.

@@ -184,7 +184,7 @@ impl Worker {
         let end = clock::now() + UNMATCHED_TIME_PER_TURN;
         let mut attempt = None;
         let mut is_over = false;
-        while !is_over && let Some(datagram) = self.unmatched.next() {
+        while !is_over && let Some((came, datagram)) = self.unmatched.next() {
             let now = clock::now();
             is_over = now >= end;
             let mut core = lock(&self.shared.core);
@@ -196,7 +196,7 @@ impl Worker {
                     continue;
                 }
             };
-            match core.route(now, datagram, &mut self.reply) {
+            match core.route(came, datagram, &mut self.reply) {
                 Route::Dropped(DropReason::Buffered | DropReason::ConnectionClosed) => continue,
                 // Its attempt was accepted while it waited.
                 Route::Connection(handle, datagram) => {

@@ -37,10 +37,10 @@ impl UnmatchedDatagrams {
     }
 
     /// Takes the datagram that has waited longest.
-    pub(super) fn next(&mut self) -> Option<Datagram> {
-        let (_, datagram) = self.queue.pop_front()?;
+    pub(super) fn next(&mut self) -> Option<(Instant, Datagram)> {
+        let (came, datagram) = self.queue.pop_front()?;
         self.bytes -= datagram.payload.len();
-        Some(datagram)
+        Some((came, datagram))
     }
 
     /// When the one came that has waited longest.
@@ -75,7 +75,8 @@ mod tests {
         assert_eq!(taken, DATAGRAMS_MAX);
         for number in 0..taken {
             assert_eq!(unmatched.oldest(), Some(at(number)));
-            assert_eq!(unmatched.next().unwrap().payload[..], datagram(number).payload[..]);
+            let (came, next) = unmatched.next().unwrap();
+            assert_eq!((came, &next.payload[..]), (at(number), &datagram(number).payload[..]));
         }
         assert!(unmatched.is_empty() && unmatched.next().is_none());
         assert!(unmatched.oldest().is_none() && unmatched.add(at(0), datagram(0)), "there is room again");
