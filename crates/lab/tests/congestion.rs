@@ -225,6 +225,21 @@ fn a_second_connection_is_faster_with_what_the_first_one_knew() {
     }
 }
 
+/// One packet of two hundred is lost by chance, and so is one of nearly every jump. That is no congestion for a controller to which it
+/// is none later.
+#[test]
+fn a_second_connection_over_a_lossy_path_is_no_slower_than_the_first() {
+    let link = LinkConfig {
+        loss: Loss::Uniform { probability: 0.005 },
+        ..LinkConfig::with_rate(100_000_000, ms(150), ms(300))
+    };
+    for congestion in [bbr, cubic] {
+        let (_, fresh) = second_download_over(link.clone(), congestion(), false);
+        let (_, resumed) = second_download_over(link.clone(), congestion(), true);
+        assert!(resumed * 100 < fresh * 115, "{:?}: {resumed:?} and {fresh:?}", congestion());
+    }
+}
+
 #[test]
 fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
     for congestion in [bbr, cubic, newreno, prague] {

@@ -221,7 +221,14 @@ impl CarefulResume {
         Some(ResumeStep::Jump { window: jump, rtt: rtt.min() })
     }
 
-    /// Packets were lost or marked.
+    /// Packets were lost, `by_chance` as the controller sees it. RFC 9959 §3.4 retreats if the sender determines that there is congestion;
+    /// before the jump every loss is a reason not to try it.
+    pub(super) fn on_losses(&mut self, by_chance: bool) -> Option<ResumeStep> {
+        let has_jumped = !matches!(self.phase, Phase::Reconnaissance { .. });
+        if by_chance && has_jumped { None } else { self.on_congestion() }
+    }
+
+    /// Packets were lost or marked: there is congestion.
     pub(super) fn on_congestion(&mut self) -> Option<ResumeStep> {
         match self.phase {
             Phase::Reconnaissance { .. } => {

@@ -57,6 +57,8 @@ pub struct Cubic {
     rate: RateWatch,
     /// Tells losses by chance from congestion, if that is wanted.
     random_loss: Option<RandomLoss>,
+    /// Whether the last losses were taken for chance.
+    took_for_chance: bool,
     /// When the application began to leave the window unused, if it does.
     limited_since: Option<Instant>,
     /// What a coupling with other paths leaves to it.
@@ -87,6 +89,7 @@ impl Cubic {
             slow_start: SlowStart::new(window),
             rate: RateWatch::new(),
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
+            took_for_chance: false,
             limited_since: None,
             share: CoupledShare::ALONE,
             before_trial: state.clone(),
@@ -288,6 +291,7 @@ impl Controller for Cubic {
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let tolerated = self.is_tolerated(event);
+        self.took_for_chance = tolerated;
         let reacts = !tolerated && !self.recovery.covers(event.largest_sent_time);
         if reacts {
             self.react(now, event.cause);
@@ -316,6 +320,10 @@ impl Controller for Cubic {
             self.recovery.release();
             self.loss_round.end();
         }
+    }
+
+    fn took_for_chance(&self) -> bool {
+        self.took_for_chance
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {

@@ -84,6 +84,12 @@ pub trait Controller: Send + Debug {
     /// Packets were lost, or the peer reports that packets met congestion.
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent);
 
+    /// Whether the losses of the last call of [`Controller::on_congestion`] were taken for chance, and not for congestion: then
+    /// they are no reason either to give up what careful resume tries.
+    fn took_for_chance(&self) -> bool {
+        false
+    }
+
     /// Packets declared lost have arrived after all. If all losses that caused the last reaction were of
     /// that kind, the controller should undo it.
     fn on_spurious_loss(&mut self, now: Instant, spurious: &SpuriousLoss) {

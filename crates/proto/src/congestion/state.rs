@@ -342,7 +342,9 @@ impl CongestionState {
             bytes_in_flight: self.bytes_in_flight,
         };
         self.controller.on_congestion(now, &event);
-        self.resume_after_congestion(now);
+        let by_chance = self.controller.took_for_chance() && !persistent;
+        let step = self.resume.as_deref_mut().and_then(|resume| resume.on_losses(by_chance));
+        self.apply_resume(now, step);
         self.refresh_rate(now, rtt);
     }
 

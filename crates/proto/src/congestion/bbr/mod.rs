@@ -329,6 +329,10 @@ impl Controller for Bbr {
         self.update_control(0);
     }
 
+    fn took_for_chance(&self) -> bool {
+        !self.losses.congested()
+    }
+
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         if self.recovery.on_spurious(spurious, |()| ()).is_some() {
             self.undo_losses();

@@ -34,6 +34,12 @@ impl Bbr {
                     Some(self.losses.short_inflight.map_or(window, |old| old.min(window)));
                 self.control.window = self.control.window.min(window);
             }
+            ResumeStep::SlowStartUpTo { ssthresh } if self.losses.short_inflight.is_some() => {
+                // After a retreat: so much has been shown to fit, and whether more does, the next probe finds out.
+                self.losses.short_inflight = self.losses.short_inflight.max(Some(ssthresh));
+                self.startup.probes_soon = self.phase == Phase::Drain;
+                self.probe_soon(now);
+            }
             _ => {}
         }
     }

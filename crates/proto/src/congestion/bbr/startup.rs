@@ -47,6 +47,8 @@ pub(super) struct Startup {
     is_full_by_delay: bool,
     /// Whether losses have ended STARTUP.
     pub(super) is_full_by_losses: bool,
+    /// Whether the next probe is due as soon as the queue is empty.
+    pub(super) probes_soon: bool,
     pub(super) doubt: Option<Doubt>,
     /// The usual delay that was left when the flight had shrunk: a rise begins there, not at the smallest round-trip time.
     resting_delay: Option<Duration>,
@@ -72,6 +74,7 @@ impl Startup {
             valid_from: 0,
             is_full_by_delay: false,
             is_full_by_losses: false,
+            probes_soon: false,
             doubt: None,
             resting_delay: None,
         }
@@ -82,6 +85,7 @@ impl Bbr {
     pub(super) fn enter_startup(&mut self) {
         self.phase = Phase::Startup;
         self.startup.is_full_by_losses = false;
+        self.startup.probes_soon = false;
     }
 
     /// The bandwidth that a train of packets showed, until the rate of delivery shows it better. A rise of the delay confirms
@@ -261,6 +265,9 @@ impl Bbr {
             && (rs.in_flight <= self.resting_flight() + rs.newly_acked / 2 || overdue)
         {
             self.start_probe_down(rs.now);
+            if std::mem::take(&mut self.startup.probes_soon) {
+                self.probe_soon(rs.now);
+            }
         }
     }
 }

@@ -93,6 +93,18 @@ fn congestion_after_the_jump_is_a_retreat_to_half_of_what_arrived() {
 }
 
 #[test]
+fn losses_by_chance_are_no_reason_to_retreat() {
+    let mut resume = jumped();
+    assert_eq!(resume.on_losses(true), None);
+    assert_eq!(resume.state(), "unvalidated");
+    assert!(matches!(resume.on_losses(false), Some(ResumeStep::Retreat { .. })));
+    // But before the jump they are one not to jump.
+    let mut resume = reconnoitred(100);
+    assert_eq!(resume.on_losses(true), None);
+    assert!(resume.is_over());
+}
+
+#[test]
 fn another_round_trip_time_is_another_path() {
     for millis in [20, 50, 1_000, 3_000] {
         let mut resume = CarefulResume::new(saved(), INITIAL);
