@@ -19,7 +19,7 @@ use crate::ext::AckFigures;
 use crate::ids::SpaceId;
 use crate::log::{ConnectionLog, LogEvent};
 use crate::packet::{SentFrames, SentPacket, SymbolId};
-use crate::path::{Path, Paths, Tuple, Tuples};
+use crate::path::{Path, Paths, Pending, Tuple, Tuples};
 use crate::space::{AckOutcome, LossContext, Losses, NumberSpace, RttSample};
 
 /// The longest delay of acknowledgements that a peer promises before its parameters are known (RFC 9000 §18.2).
@@ -118,6 +118,12 @@ impl Recovery<'_> {
             }
         })?;
         outcome.ecn = outcome.ecn.filter(|feedback| marked.concern(feedback));
+        if tuples.used.validation.as_ref().is_some_and(|validation| validation.is_pending())
+            && let Some(path) = path_of(paths, space)
+        {
+            // An address that was not proven is asked again.
+            path.pending.raise(Pending::TUPLE);
+        }
         if let SpaceId::Data(path) = space {
             // RFC 10069, "Key Phase Update Process": packets under the keys before may still come on any path.
             let pto = pto_base_max(paths, handshake, extensions);
