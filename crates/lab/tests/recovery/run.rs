@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_lab::{Close, Connecting, Lab, Session, Simulation, Workload};
 use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
-use fulmar_proto::{ConnectionStats, TimerStyle, TransportConfig};
+use fulmar_proto::{ConnectionStats, Side, TimerStyle, TransportConfig};
 use fulmar_sim::{Change, LinkConfig};
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -62,6 +62,8 @@ pub(crate) struct Finished {
     pub(crate) time: Duration,
     pub(crate) client: ConnectionStats,
     pub(crate) server: ConnectionStats,
+    /// Packets of the server that the link has dropped.
+    pub(crate) dropped: u64,
 }
 
 impl Download {
@@ -88,6 +90,7 @@ impl Download {
             time: self.simulation.now() - Instant::ZERO,
             client: stats(self.simulation.client().sessions()),
             server: self.server(),
+            dropped: self.simulation.link_stats(Side::Server).packets_dropped_in_all(),
         }
     }
 }
