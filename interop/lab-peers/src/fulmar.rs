@@ -97,7 +97,7 @@ impl End for FulmarEnd {
     fn replace_socket(&mut self, now: Instant, address: SocketAddr) {
         self.seat.address = address;
         if let Some(connection) = &mut self.connection
-            && connection.follow_socket(now).is_err()
+            && connection.follow_socket(now, &|_| false).is_err()
         {
             connection.ping();
         }
