@@ -329,10 +329,11 @@ impl Endpoint {
         match self.server.as_ref().map(|server| server.config.validation.retry) {
             Some(RetryPolicy::Always) => true,
             Some(RetryPolicy::Auto { half_open }) => {
-                if self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4) {
+                let are_many = self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4);
+                if are_many {
                     self.wanted_proof = Some(now);
                 }
-                self.wanted_proof.is_some_and(|wanted| came <= wanted)
+                are_many || self.wanted_proof.is_some_and(|wanted| came < wanted)
             }
             Some(RetryPolicy::Never) | None => false,
         }
