@@ -39,6 +39,14 @@ pub(in crate::connection) struct CryptoStream {
 }
 
 impl CryptoStream {
+    /// Refuses a frame whose bytes do not follow what TLS has taken, where none are kept that would have to wait.
+    pub(in crate::connection) fn refuse_gap(&self, frame: &Crypto<'_>) -> Result<(), TransportError> {
+        if frame.offset.get() > self.read {
+            return Err(exceeded("handshake data behind a gap after the handshake"));
+        }
+        Ok(())
+    }
+
     /// Takes a frame.
     pub(in crate::connection) fn on_frame(&mut self, frame: &Crypto<'_>) -> Result<(), TransportError> {
         let start = frame.offset.get();

@@ -149,7 +149,8 @@ impl TlsHandshake {
         keys: &mut PacketKeys,
     ) -> Result<Progress, TransportError> {
         if self.side.is_server() && self.complete && level == Level::OneRtt && !frame.data.is_empty() {
-            // No byte can be a part of anything that is taken, so none is kept.
+            // No byte can be a part of anything that is taken, so none is kept (RFC 9000 §7.5).
+            self.stream_mut(level).refuse_gap(frame)?;
             return Err(self.session.refuse_message());
         }
         self.stream_mut(level).on_frame(frame)?;
