@@ -16,7 +16,7 @@
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
 //! a plain IPv4 address, never an IPv4-mapped IPv6 one.
 //!
-//! This is the only crate of the transport that may contain `unsafe`; it has four uses of it: to receive into a [`RecvBatch`], for the reports
+//! This is the only crate of the transport that may contain `unsafe`; it has five uses of it: for the buffers of a [`RecvBatch`], to receive into them, for the reports
 //! of refusals, for the program of a group of sockets, and to have the runtime watch one direction of a socket.
 
 #![deny(unsafe_code)]

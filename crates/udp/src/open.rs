@@ -21,6 +21,7 @@ pub fn open_socket(addr: SocketAddr, interface: Option<&str>) -> io::Result<std:
         Some(name) => socket.bind_device(Some(name.as_bytes())),
         #[cfg(not(target_os = "linux"))]
         Some(_) => {
+            let _ = socket;
             let reason = "sockets are bound to interfaces on Linux alone";
             Err(io::Error::new(io::ErrorKind::Unsupported, reason))
         }

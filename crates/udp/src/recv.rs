@@ -2,18 +2,25 @@
 
 use std::array;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 
+#[cfg(target_os = "linux")]
+use self::linux::Messages;
 use self::pool::Pool;
+#[cfg(not(target_os = "linux"))]
+use self::portable::Messages;
 use crate::address::canonical;
+use crate::registered::Socket;
 
 #[cfg(target_os = "linux")]
 mod linux;
 mod pool;
+#[cfg(not(target_os = "linux"))]
+mod portable;
 
 /// The largest message the kernel delivers: a full UDP datagram, or as many coalesced ones as fit 16 bits of length.
 const MESSAGE_MAX: usize = 65_536;
@@ -55,8 +62,7 @@ pub struct RecvBatch {
     /// One buffer per message, all of its remaining length writable.
     slots: Vec<BytesMut>,
     meta: [RecvMeta; BATCH_SIZE],
-    #[cfg(target_os = "linux")]
-    messages: linux::Messages,
+    messages: Messages,
     /// Messages of the last receive call, and the first that is not empty yet.
     filled: usize,
     draining: usize,
@@ -81,8 +87,7 @@ impl RecvBatch {
         Self {
             slots: vec![BytesMut::new(); SLOTS_MIN.min(BATCH_SIZE)],
             meta: [RecvMeta::default(); BATCH_SIZE],
-            #[cfg(target_os = "linux")]
-            messages: linux::Messages::default(),
+            messages: Messages::new(),
             filled: 0,
             draining: 0,
             bytes: 0,
@@ -137,18 +142,12 @@ impl RecvBatch {
     }
 
     /// Fills the batch with one receive call. What was left of the previous batch is dropped.
-    pub(crate) fn fill(&mut self, state: &UdpSocketState, socket: &UdpSocket) -> io::Result<usize> {
+    pub(crate) fn fill(&mut self, state: &UdpSocketState, socket: &Socket) -> io::Result<usize> {
         let mut slots = self.slots.iter_mut();
         let count = slots.len();
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
             array::from_fn(|_| IoSliceMut::new(slots.next().map_or(&mut [], |slot| &mut slot[..])));
-        #[cfg(target_os = "linux")]
-        let filled = {
-            let _ = state;
-            self.messages.receive(socket, &mut buffers[..count], &mut self.meta)
-        };
-        #[cfg(not(target_os = "linux"))]
-        let filled = state.recv(socket.into(), &mut buffers[..count], &mut self.meta);
+        let filled = self.messages.receive(state, socket, &mut buffers[..count], &mut self.meta);
         self.draining = 0;
         self.filled = 0;
         self.filled = filled?;

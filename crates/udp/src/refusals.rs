@@ -16,10 +16,11 @@ impl UdpSocket {
     /// # Errors
     /// Those of the operating system.
     pub fn report_refusals(&self) -> io::Result<()> {
-        if !cfg!(target_os = "linux") || self.reports_refusals.swap(true, Ordering::Relaxed) {
-            return Ok(());
+        #[cfg(target_os = "linux")]
+        if !self.reports_refusals.swap(true, Ordering::Relaxed) {
+            self.state.enable_transport_errors(self.io.socket().into())?;
         }
-        self.state.enable_transport_errors(self.io.socket().into())
+        Ok(())
     }
 
     /// Whether [`report_refusals`](Self::report_refusals) was called.

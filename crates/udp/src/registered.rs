@@ -1,6 +1,6 @@
 //! A socket as the runtime knows it.
 
-pub(crate) use self::platform::Registered;
+pub(crate) use self::platform::{Registered, Socket};
 
 #[cfg(unix)]
 mod platform {
@@ -12,6 +12,9 @@ mod platform {
 
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
+
+    /// What is registered.
+    pub(crate) type Socket = UdpSocket;
 
     /// A socket that the runtime watches for what can be received, and for room to send only while it has none.
     ///
@@ -107,6 +110,9 @@ mod platform {
 
     use tokio::io::Interest;
     use tokio::net::UdpSocket;
+
+    /// What is registered.
+    pub(crate) type Socket = UdpSocket;
 
     /// A socket that the runtime watches for both directions.
     #[derive(Debug)]

@@ -5,14 +5,15 @@
 
 use std::io::{self, IoSliceMut};
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Duration;
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 
 use crate::control::{messages, space};
+use crate::registered::Socket;
 
 /// Room for the time of arrival, the size of a segment, an IPv6 address with its interface, and the traffic class.
 const CONTROL_LEN: usize = space(16) + space(4) + space(20) + space(4);
@@ -33,21 +34,20 @@ struct Name([u8; size_of::<libc::sockaddr_storage>()]);
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_LEN]);
 
-impl Default for Messages {
-    fn default() -> Self {
+impl Messages {
+    pub(super) const fn new() -> Self {
         let name = Name([0; size_of::<libc::sockaddr_storage>()]);
         Self { names: [name; BATCH_SIZE], controls: [Control([0; CONTROL_LEN]); BATCH_SIZE] }
     }
-}
 
-impl Messages {
     /// Receives up to one message for each of `buffers`, and tells of each in `meta`. Returns their number.
     ///
     /// # Errors
     /// Those of the operating system.
     pub(super) fn receive(
         &mut self,
-        socket: &UdpSocket,
+        _: &UdpSocketState,
+        socket: &Socket,
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta; BATCH_SIZE],
     ) -> io::Result<usize> {
@@ -56,7 +56,8 @@ impl Messages {
         let names = self.names.iter().zip(&self.controls);
         for ((meta, header), (name, control)) in meta.iter_mut().zip(&headers[..filled]).zip(names) {
             let len = header.msg_len as usize;
-            let told = control.0.get(..header.msg_hdr.msg_controllen).unwrap_or_default();
+            // The C libraries have different types for it.
+            let told = control.0.get(..header.msg_hdr.msg_controllen as _).unwrap_or_default();
             *meta = described(len, told);
             meta.addr = address(&name.0).ok_or(io::ErrorKind::InvalidData)?;
         }
@@ -66,7 +67,7 @@ impl Messages {
     #[expect(unsafe_code, reason = "there is no safe interface to recvmmsg(2)")]
     fn call(
         &mut self,
-        socket: &UdpSocket,
+        socket: &Socket,
         buffers: &mut [IoSliceMut<'_>],
     ) -> io::Result<([libc::mmsghdr; BATCH_SIZE], usize)> {
         // SAFETY: all of it are numbers and pointers, which may be zero.
@@ -141,11 +142,11 @@ fn described(len: usize, control: &[u8]) -> RecvMeta {
     meta
 }
 
-/// The time since 1970 in a `struct timespec`: seconds and nanoseconds.
+/// The time since 1970 in a `struct timespec` of the kernel: seconds and nanoseconds, two numbers of the same size, which is that of a
+/// pointer.
 fn time(data: &[u8]) -> Option<Duration> {
-    let (secs, nanos) = data.split_at_checked(size_of::<libc::time_t>())?;
-    let secs = libc::time_t::from_ne_bytes(*secs.first_chunk()?);
-    let nanos = libc::c_long::from_ne_bytes(*nanos.first_chunk()?);
+    let (secs, rest) = data.split_first_chunk()?;
+    let (secs, nanos) = (isize::from_ne_bytes(*secs), isize::from_ne_bytes(*rest.first_chunk()?));
     Some(Duration::new(u64::try_from(secs).ok()?, u32::try_from(nanos).ok()?))
 }
 
