@@ -12,7 +12,8 @@ pub enum RetryPolicy {
     Never,
     /// Always, unless the client shows a token of an earlier connection.
     Always,
-    /// While at least this many attempts are half open: waiting to be accepted, or accepted and not heard of again.
+    /// While at least this many attempts are half open: waiting to be accepted, or accepted and not heard of again. What came in
+    /// that time and has waited for its turn counts as of that time.
     Auto {
         /// The number of half-open attempts.
         half_open: usize,
