@@ -1,6 +1,6 @@
 //! What is printed: results on standard output, complaints on standard error.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -113,12 +113,21 @@ pub(crate) fn has_lost_output() -> bool {
 
 /// Writes lines to standard output, or tells why that cannot be done.
 fn write_out(lines: &str) {
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush());
-    drop(stdout);
-    let Err(error) = written else { return };
-    if error.kind() != io::ErrorKind::BrokenPipe && !HAS_LOST.swap(true, Ordering::Relaxed) {
-        let _ = Stderr.write_all(format!("fulmar: cannot write to standard output: {error}\n").as_bytes());
+    let written = write_results(&mut io::stdout().lock(), lines);
+    if let Err(failure) = written
+        && !HAS_LOST.swap(true, Ordering::Relaxed)
+    {
+        let _ = Stderr.write_all(format!("fulmar: {failure}\n").as_bytes());
+    }
+}
+
+/// Writes to standard output, and tells whether somebody still reads. Whoever reads may have gone; everything else that keeps results from
+/// being written is a failure.
+pub(crate) fn write_results(stdout: &mut dyn Write, text: &str) -> Result<bool, Failure> {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::StandardOutput(error)),
     }
 }
 

@@ -39,7 +39,7 @@ impl SpaceId {
     }
 
     /// The path that packets of the space take: Initial and Handshake packets take path 0.
-    pub(crate) fn path(self) -> PathId {
+    pub fn path(self) -> PathId {
         match self {
             Self::Initial | Self::Handshake => PathId::ZERO,
             Self::Data(path) => path,

@@ -228,7 +228,7 @@ impl<W: io::Write> Writer<W> {
             (Flavor::Qvis, Ecn::Ect1) => ",\"ecn\":\"ECT(1)\"",
             (Flavor::Qvis, Ecn::Ce) => ",\"ecn\":\"CE\"",
         };
-        let path = names::path_of(space);
+        let path = space.path();
         self.event_on(at, path, names, |text| {
             let kind = if early { "0RTT" } else { names::packet_type(space) };
             let path_id = names::path_id(path);

@@ -1,13 +1,13 @@
 //! What the lab prints: results must not be lost without a word.
 
-use std::io::{self, ErrorKind, Write};
+use std::io;
 
 use fulmar_lab::scenario::{ControllerName, Figures, Scenario};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::report::Output;
+use crate::report::{Output, write_results};
 
 /// The version that makes the figures.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -71,7 +71,7 @@ fn by_key(settings: &[String]) -> serde_json::Map<String, Value> {
     pairs.map(|(key, value)| (key.trim().to_owned(), Value::from(value.trim()))).collect()
 }
 
-/// Prints `object` with `--json`, else the lines of `text`; see [`write_out`].
+/// Prints `object` with `--json`, else the lines of `text`; see [`write_results`].
 pub(super) fn print<T: Serialize>(
     output: Output,
     object: &T,
@@ -81,15 +81,5 @@ pub(super) fn print<T: Serialize>(
         true => serde_json::to_string(object).map_err(|error| Failure::StandardOutput(error.into()))?,
         false => text(),
     };
-    write_out(&mut io::stdout().lock(), &(line + "\n")).map(|_| ())
-}
-
-/// Writes to standard output, and tells whether somebody still reads. Whoever reads may have gone; everything else that keeps results from
-/// being written is a failure.
-pub(super) fn write_out(stdout: &mut dyn Write, text: &str) -> Result<bool, Failure> {
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::StandardOutput(error)),
-    }
+    write_results(&mut io::stdout().lock(), &(line + "\n")).map(|_| ())
 }

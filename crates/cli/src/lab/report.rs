@@ -7,8 +7,8 @@ use std::path::Path;
 use fulmar_plot::{Results, report_page};
 
 use super::args::LabReportArgs;
-use super::print::write_out;
 use crate::failure::Failure;
+use crate::report::write_results;
 
 /// The name that stands for standard input, and for standard output.
 const STDIN: &str = "-";
@@ -24,7 +24,7 @@ pub(super) fn run(args: &LabReportArgs) -> Result<(), Failure> {
     };
     let page = report_page(&title, &results);
     if args.out.as_os_str() == STDOUT {
-        return write_out(&mut io::stdout().lock(), &page).map(|_| ());
+        return write_results(&mut io::stdout().lock(), &page).map(|_| ());
     }
     let action = format!("cannot write {}", args.out.display());
     fs::write(&args.out, page).map_err(Failure::io(action))

@@ -12,9 +12,10 @@ use serde_json::Value;
 use self::kept::{Kept, read_kept, sorted};
 use super::args::GridFormat;
 use super::pool::InOrder;
-use super::print::{VERSION, write_out};
+use super::print::VERSION;
 use crate::failure::Failure;
 use crate::part::PartFile;
+use crate::report::write_results;
 
 mod kept;
 
@@ -259,7 +260,7 @@ impl Results {
         let cannot_write = || Failure::io(format!("cannot write to {}", self.place));
         let text = text.map_err(cannot_write())?;
         match self.order {
-            Order::Beforehand(_) => write_out(&mut *self.to, &text),
+            Order::Beforehand(_) => write_results(&mut *self.to, &text),
             Order::Afterwards(_) => {
                 let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
                 written.map(|()| true).map_err(cannot_write())

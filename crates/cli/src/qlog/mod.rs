@@ -9,7 +9,7 @@ mod dir;
 
 use std::env;
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use flate2::read::MultiGzDecoder;
 use fulmar_qlog::Flavor;
 
 use crate::failure::Failure;
-use crate::report::Output;
+use crate::report::{Output, write_results};
 
 pub(crate) use self::dir::{LOG_ENTRIES, QlogDir};
 
@@ -130,18 +130,9 @@ pub(crate) fn run(command: &QlogCommand, output: Output) -> Result<(), Failure> 
     };
     let page = fulmar_qlog::page(&title, files).html();
     if is_for_stdout {
-        return to_stdout(page.as_bytes());
+        return write_results(&mut io::stdout().lock(), &page).map(|_| ());
     }
     fs::write(&args.out, page).map_err(Failure::io(format!("cannot write {}", args.out.display())))
-}
-
-/// Whoever reads may have gone.
-fn to_stdout(page: &[u8]) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(page).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::StandardOutput(error)),
-        _ => Ok(()),
-    }
 }
 
 /// A file, which may be compressed by gzip.

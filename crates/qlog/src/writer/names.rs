@@ -14,14 +14,6 @@ pub(super) fn packet_type(space: SpaceId) -> &'static str {
     }
 }
 
-/// The path of the packets of a space.
-pub(super) fn path_of(space: SpaceId) -> PathId {
-    match space {
-        SpaceId::Initial | SpaceId::Handshake => PathId::ZERO,
-        SpaceId::Data(path) => path,
-    }
-}
-
 /// What tells the path of a packet or a figure, if it is not the first: packet numbers belong to paths. The drafts have no word for it
 /// yet; it is the one of the frames of multipath.
 pub(super) fn path_id(path: PathId) -> String {

@@ -8,7 +8,7 @@ use fulmar_proto::log::{BlockedReason, FecEvent, LogEvent};
 use fulmar_proto::{PathId, SpaceId};
 use serde_json::json;
 
-use super::names::{blocked, ecn_state, number_space, packet_type, path_id, path_of, repair_outcome};
+use super::names::{blocked, ecn_state, number_space, packet_type, path_id, repair_outcome};
 use super::{Flavor, Writer};
 
 impl<W: io::Write> Writer<W> {
@@ -17,8 +17,8 @@ impl<W: io::Write> Writer<W> {
             LogEvent::PacketLost { space, number, mtu_probe, .. } => {
                 let probe = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
                 let names = ("recovery:packet_lost", "quic:packet_lost");
-                self.event_on(at, path_of(space), names, |text| {
-                    let (kind, path) = (packet_type(space), path_id(path_of(space)));
+                self.event_on(at, space.path(), names, |text| {
+                    let (kind, path) = (packet_type(space), path_id(space.path()));
                     let _ = write!(
                         text,
                         "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path}}}{probe}"
@@ -27,15 +27,15 @@ impl<W: io::Write> Writer<W> {
             }
             LogEvent::PacketSpurious { space, number, .. } => {
                 let names = ("recovery:spurious_loss", "fulmar:spurious_loss");
-                self.event_on(at, path_of(space), names, |text| {
-                    let (kind, path) = (number_space(space), path_id(path_of(space)));
+                self.event_on(at, space.path(), names, |text| {
+                    let (kind, path) = (number_space(space), path_id(space.path()));
                     let _ =
                         write!(text, "\"packet_number_space\":\"{kind}\",\"packet_number\":{number}{path}");
                 });
             }
             LogEvent::ProbeTimeout { space, count } => {
                 self.timer(at, "pto", Some(space));
-                self.counts(at, path_of(space), &[("pto_count", count.min(u16::MAX.into()).into())]);
+                self.counts(at, space.path(), &[("pto_count", count.min(u16::MAX.into()).into())]);
             }
             LogEvent::LossTimeout => self.timer(at, "loss_timeout", None),
             LogEvent::Phase { path, name } => {
@@ -192,7 +192,7 @@ impl<W: io::Write> Writer<W> {
     }
 
     fn timer(&mut self, at: Instant, kind: &str, space: Option<SpaceId>) {
-        let path = space.map_or(PathId::ZERO, path_of);
+        let path = space.map_or(PathId::ZERO, SpaceId::path);
         let space = space.map(|space| format!(",\"packet_number_space\":\"{}\"", number_space(space)));
         let space = space.unwrap_or_default();
         let fields = format!("\"timer_type\":\"{kind}\",\"event_type\":\"expired\"{space}");

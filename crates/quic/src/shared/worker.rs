@@ -199,12 +199,16 @@ impl WorkerShared {
 
     /// Whether this worker has no connections, and has told all peers what there is to tell.
     pub(crate) fn is_idle(&self) -> bool {
-        lock(&self.core).is_idle() && lock(&self.replies).are_sent()
+        self.is_idle_with(&lock(&self.core))
+    }
+
+    fn is_idle_with(&self, core: &Core) -> bool {
+        core.is_idle() && lock(&self.replies).are_sent()
     }
 
     /// Wakes who waits for the end of all connections, if this worker has none.
     pub(crate) fn notify_if_idle(&self, core: &Core) {
-        if core.is_idle() && lock(&self.replies).are_sent() {
+        if self.is_idle_with(core) {
             self.common.idle.notify_waiters();
         }
     }

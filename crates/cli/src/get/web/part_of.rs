@@ -44,18 +44,19 @@ pub(super) fn validator(headers: &HeaderMap) -> Option<String> {
 
 /// Whether a part is of the version that a validator names. There are servers that do not look at If-Range.
 pub(super) fn is_same_version(validator: &str, headers: &HeaderMap) -> bool {
-    if validator.starts_with('"') {
-        // A tag is in each response that would have had it (RFC 9110 §15.3.7).
-        return headers.get(header::ETAG).is_some_and(|tag| tag == validator);
-    }
-    // A date may be left out.
-    headers.get(header::LAST_MODIFIED).is_none_or(|date| date == validator)
+    // A tag is in each response that would have had it (RFC 9110 §15.3.7); a date may be left out.
+    let is_named = !is_tag(validator) || headers.contains_key(header::ETAG);
+    is_named && may_be_same_version(validator, headers)
 }
 
 /// The same of a response that need not name its version, as one without content: whether it names no other one.
 pub(super) fn may_be_same_version(validator: &str, headers: &HeaderMap) -> bool {
-    let name = if validator.starts_with('"') { header::ETAG } else { header::LAST_MODIFIED };
+    let name = if is_tag(validator) { header::ETAG } else { header::LAST_MODIFIED };
     headers.get(name).is_none_or(|named| named == validator)
+}
+
+fn is_tag(validator: &str) -> bool {
+    validator.starts_with('"')
 }
 
 pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
