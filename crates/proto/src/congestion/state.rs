@@ -128,6 +128,7 @@ impl CongestionState {
     }
 
     /// A packet that counts in flight has left. The snapshot that this returns belongs into its record.
+    #[inline]
     pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, size: u16) -> DeliverySnapshot {
         let bytes = u64::from(size);
         let snapshot = self.delivery.on_sent(now, bytes, self.bytes_in_flight);

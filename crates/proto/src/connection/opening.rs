@@ -42,6 +42,7 @@ const NO_KEYS: Discard = Discard::Silently(PacketDropReason::NoKeys);
 const UNREADABLE: Discard = Discard::Silently(PacketDropReason::Unreadable);
 
 /// Opens a packet of a space in which `largest` is the largest number received. The bytes become its payload.
+#[inline]
 pub(super) fn open(
     keys: &mut PacketKeys,
     space: SpaceId,

@@ -161,6 +161,7 @@ impl OneRttKeys {
     }
 
     /// Seals a packet as [`PacketKey::seal`] does and counts it.
+    #[inline]
     pub(crate) fn seal(&mut self, path: PathId, packet_number: u64, packet: &mut [u8], header_len: usize) {
         debug_assert!(
             self.sending.sealed < self.suite().confidentiality_limit(),
@@ -178,6 +179,7 @@ impl OneRttKeys {
     /// # Errors
     /// [`OpenError::Close`] with KEY_UPDATE_ERROR if the peer breaks the rules of key update, with
     /// AEAD_LIMIT_REACHED if too many packets failed; [`OpenError::Discard`] for a packet that is not authentic.
+    #[inline]
     pub(crate) fn open(
         &mut self,
         path: PathId,
