@@ -47,6 +47,9 @@ pub(crate) enum Failure {
     /// A connection could not even be tried.
     #[error("cannot connect to {peer}: {error}")]
     Connect { peer: String, error: ConnectError },
+    /// Nothing that --bind names has an address of the family of the server's.
+    #[error("cannot send from {from} to {peer}")]
+    NoWay { from: String, peer: String },
     /// A client could not be accepted.
     #[error("cannot accept {peer}: {error}")]
     Accept { peer: String, error: AcceptError },

@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::SockRef;
 
-use crate::address::{canonical, for_socket, ip_for_socket};
+use crate::address::{for_socket, ip_for_socket};
 use crate::dscp::Dscp;
 use crate::open::open;
+use crate::reach::Reach;
 use crate::recv::RecvBatch;
 use crate::registered::Registered;
 use crate::stats::{Counters, SocketStats, add};
@@ -65,6 +66,7 @@ pub struct UdpSocket {
     pub(crate) io: Registered,
     pub(crate) state: UdpSocketState,
     is_ipv6: bool,
+    reach: Reach,
     dscp: Dscp,
     /// The kernel has refused to segment what it sends segment by segment.
     gso_refused: AtomicBool,
@@ -97,6 +99,7 @@ impl UdpSocket {
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let is_ipv6 = socket.local_addr()?.is_ipv6();
+        let reach = Reach::of(&socket)?;
         socket.set_nonblocking(true)?;
         let io = Registered::new(socket)?;
         let counters = Arc::default();
@@ -104,6 +107,7 @@ impl UdpSocket {
             io,
             state,
             is_ipv6,
+            reach,
             dscp: Dscp::default(),
             gso_refused: AtomicBool::new(false),
             reports_refusals: AtomicBool::new(false),
@@ -144,9 +148,10 @@ impl UdpSocket {
         self.io.socket().local_addr()
     }
 
-    /// Whether a datagram to `remote` can leave through this socket at all: an IPv4 socket reaches no IPv6 address.
+    /// Whether a datagram to `remote` can leave through this socket at all: what is bound to an address reaches none of the other
+    /// family, and what is bound to `[::]` reaches both, unless it was made for IPv6 only.
     pub fn can_reach(&self, remote: SocketAddr) -> bool {
-        self.is_ipv6 || canonical(remote).is_ipv4()
+        self.reach.covers(remote)
     }
 
     /// What the kernel granted for its buffers.

@@ -17,6 +17,7 @@ use super::dns::HttpsRecords;
 use super::origin::Transports;
 use super::quic::Quic;
 use super::tcp::Tcp;
+use super::tcp_local::TcpLocal;
 use super::{Client, SERVERS_MAX};
 use crate::error::Error;
 
@@ -30,6 +31,7 @@ pub struct ClientBuilder {
     endpoint: Option<Endpoint>,
     transport: Option<Arc<TransportConfig>>,
     locals: Vec<Local>,
+    tcp_locals: Vec<TcpLocal>,
     http3: Config,
     is_http3_only: bool,
     has_no_early_data: bool,
@@ -61,10 +63,18 @@ impl ClientBuilder {
 
     /// Where connections of QUIC begin, the preferred place first: sockets and addresses of the endpoint. The first from which the server
     /// can be reached is used, and where both ends have multipath (`TransportConfig::multipath`) a path is kept from each. Without
-    /// this it is the endpoint's first socket.
+    /// this it is the endpoint's first socket. Connections over TCP have [`tcp_locals`](Self::tcp_locals).
     #[must_use]
     pub fn locals(mut self, locals: Vec<Local>) -> Self {
         self.locals = locals;
+        self
+    }
+
+    /// From where connections over TCP leave, the preferred place first: the first from which the server can be reached is used. They
+    /// fail where none of these reaches it. Without this the system chooses.
+    #[must_use]
+    pub fn tcp_locals(mut self, tcp_locals: Vec<TcpLocal>) -> Self {
+        self.tcp_locals = tcp_locals;
         self
     }
 
@@ -156,7 +166,7 @@ impl ClientBuilder {
                 http3: Arc::new(self.http3),
                 closing: Arc::default(),
             },
-            tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
+            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals)),
             records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,
         };

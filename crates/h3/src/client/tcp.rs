@@ -13,9 +13,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::tcp_local::{self, TcpLocal};
 use crate::error::{BoxError, Error};
 
 /// How long TCP and TLS have to connect to an address.
@@ -36,7 +36,11 @@ pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// What connections over TCP begin with.
 #[derive(Clone)]
-pub(super) struct Tcp(TlsConnector);
+pub(super) struct Tcp {
+    tls: TlsConnector,
+    /// From where they leave; from wherever the system chooses, if there are none.
+    locals: Arc<[TcpLocal]>,
+}
 
 /// A connection that takes requests.
 #[derive(Debug)]
@@ -61,18 +65,20 @@ pub(super) struct Pool {
 
 impl Tcp {
     /// With the trust of a TLS configuration, for HTTP/2 and HTTP/1.1.
-    pub(super) fn new(mut tls: rustls::ClientConfig) -> Self {
+    pub(super) fn new(mut tls: rustls::ClientConfig, locals: Vec<TcpLocal>) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Self(TlsConnector::from(Arc::new(tls)))
+        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into() }
     }
 
-    /// Connects to the first of these addresses that answers and proves to be `name`.
+    /// Connects to the first of these addresses that answers and proves to be `name`, from the first place from which it does.
     pub(super) async fn connect(&self, name: &str, addresses: &[SocketAddr]) -> Result<TcpConnection, Error> {
         let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
-        let attempts = happy_eyeballs::first(addresses, |address| {
-            let (tls, server) = (self.0.clone(), server.clone());
+        let pairs = tcp_local::pairs(&self.locals, addresses).map_err(Error::tcp)?;
+        let attempts = happy_eyeballs::first(&pairs, |(local, remote)| {
+            let (tls, server) = (self.tls.clone(), server.clone());
+            let local = local.and_then(|index| self.locals.get(index)).cloned();
             Ok(async move {
-                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, address));
+                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, (local, remote)));
                 begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
             })
         });
@@ -83,9 +89,9 @@ impl Tcp {
 async fn begin(
     tls: TlsConnector,
     server: ServerName<'static>,
-    remote: SocketAddr,
+    (local, remote): (Option<TcpLocal>, SocketAddr),
 ) -> Result<TcpConnection, Error> {
-    let stream = TcpStream::connect(remote).await.map_err(Error::tcp)?;
+    let stream = tcp_local::connect(local.as_ref(), remote).await.map_err(Error::tcp)?;
     let _ = stream.set_nodelay(true);
     let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
     let session = stream.get_ref().1;

@@ -72,7 +72,7 @@ impl Clients {
         if let Some(client) = made.get(server) {
             return Ok(client.clone());
         }
-        let endpoint = (self.endpoint.clone(), self.binds.locals());
+        let endpoint = (self.endpoint.clone(), &self.binds);
         let sessions = Arc::clone(&self.sessions);
         let client =
             web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
