@@ -120,6 +120,10 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     let mut transport = args.transport.clone();
     transport.keep_alive = transport.keep_alive.or(Some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(logs.clone());
+    let transport = match args.http.limit_rate {
+        Some(rate) => transport.with_slow_readers(rate, at_once(&args, &place, items.len())),
+        None => transport,
+    };
     let transport = transport.with_paths(&args.paths);
     let runtime = net::runtime()?;
     let session = args.session.clone();
@@ -169,12 +173,16 @@ fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
     Ok(urls.into_iter().zip(names).map(|(url, name)| Item { url, name }).collect())
 }
 
+/// How many of so many URLs are fetched at a time. On standard output they come one after the other, as they were named.
+fn at_once(args: &GetArgs, place: &Place, urls: usize) -> usize {
+    let in_a_row = *place == Place::Stdout || args.http.head;
+    if in_a_row { 1 } else { usize::from(args.http.parallel).min(urls) }
+}
+
 /// Fetches some at a time. Failures are told as they happen.
 async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
     let start = Instant::now();
-    // On standard output they come one after the other, as they were named.
-    let in_a_row = job.place == Place::Stdout || job.args.http.head;
-    let at_once = if in_a_row { 1 } else { usize::from(job.args.http.parallel).min(items.len()) };
+    let at_once = at_once(&job.args, &job.place, items.len());
     let waiting = Arc::new(Mutex::new(VecDeque::from(items)));
     let mut workers = JoinSet::new();
     for _ in 0..at_once {

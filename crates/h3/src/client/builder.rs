@@ -16,7 +16,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use super::dns::HttpsRecords;
 use super::origin::Transports;
 use super::quic::Quic;
-use super::tcp::Tcp;
+use super::tcp::{Tcp, Windows};
 use super::tcp_local::TcpLocal;
 use super::{Client, SERVERS_MAX};
 use crate::error::Error;
@@ -86,7 +86,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Uses another configuration of the transport.
+    /// Uses another configuration of the transport. Of its windows those of HTTP/2 take what is smaller for a stream
+    /// (`stream_receive_window_max`, 4 MiB otherwise) and larger for a connection (`receive_window`, 16 MiB otherwise).
     #[must_use]
     pub fn transport(mut self, transport: Arc<TransportConfig>) -> Self {
         self.transport = Some(transport);
@@ -157,6 +158,7 @@ impl ClientBuilder {
                 .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
                 .map_err(setup)?,
         };
+        let windows = Windows::like(quic.transport());
         let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
         let transports = Transports {
             quic: Quic {
@@ -166,7 +168,7 @@ impl ClientBuilder {
                 http3: Arc::new(self.http3),
                 closing: Arc::default(),
             },
-            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals)),
+            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals, windows)),
             records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,
         };
