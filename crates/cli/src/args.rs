@@ -50,9 +50,9 @@ HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. File
 name when they are complete; a file of that name is replaced. Where two URLs end in the same name, the second file becomes NAME.2.
 
 Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
-cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 28
---max-time is over, 47 too many redirects, 56 the connection failed, 60 the certificate was refused, 65 what was piped in would have to be
-sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
+cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 23
+what comes cannot be written, 26 what is to be sent cannot be read, 28 --max-time is over, 47 too many redirects, 56 the connection failed,
+60 the certificate was refused, 65 what was piped in would have to be sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
 the rest is not fetched, and that is no failure.";
 
 const SERVE_EXAMPLES: &str = "\

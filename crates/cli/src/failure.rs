@@ -26,6 +26,12 @@ pub(crate) enum Failure {
     /// The operating system refused something: `action` says what, as in "cannot write a.bin".
     #[error("{action}: {error}")]
     Io { action: String, error: io::Error },
+    /// What has come cannot be written to `what`.
+    #[error("cannot write {what}: {error}")]
+    Write { what: String, error: io::Error },
+    /// What is to be sent cannot be read.
+    #[error("cannot read {what}: {error}")]
+    Read { what: String, error: io::Error },
     /// Results could not be printed, though somebody may have waited for them.
     #[error("cannot write to standard output: {0}")]
     StandardOutput(io::Error),
@@ -125,7 +131,7 @@ impl Failure {
         )
     }
 
-    /// The exit code of the program.
+    /// The exit code of the program, if the command has none of its own for it, as `get` has.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Scenario(_) => EXIT_USAGE,

@@ -70,12 +70,16 @@ pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode
     };
     logging::start(cli.verbose);
     let output = Output::new(cli.json, cli.verbose > 0);
+    let (exit_code, lost): (fn(&Failure) -> u8, u8) = match cli.command {
+        Command::Get(_) => (get::exit::code, get::exit::NOT_WRITTEN),
+        _ => (Failure::exit_code, EXIT_FAILURE),
+    };
     match registered.map_err(Failure::Usage).and_then(|()| run(cli.command, output)) {
-        Ok(()) if report::has_lost_output() => ExitCode::from(EXIT_FAILURE),
+        Ok(()) if report::has_lost_output() => ExitCode::from(lost),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output.complain(&failure);
-            ExitCode::from(failure.exit_code())
+            ExitCode::from(exit_code(&failure))
         }
     }
 }

@@ -15,7 +15,7 @@ const PARALLEL_DEFAULT: u16 = 16;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpArgs {
-    /// The method. Default: GET, or what the other options ask for
+    /// The method. Default: GET, or what the other options ask for. HEAD prints the head of the response, as -I does
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) request: Option<String>,
 
