@@ -5,6 +5,8 @@ use std::io;
 use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErrorCode};
 use fulmar_lab::scenario::ScenarioError;
 
+use crate::report::counted;
+
 /// Exit code of a command that failed.
 pub(crate) const EXIT_FAILURE: u8 = 1;
 /// Exit code of a command that was asked for something impossible; the parser of the command line uses it too.
@@ -84,10 +86,10 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Run(String),
     /// Runs in the lab went wrong; a sentence about each was printed.
-    #[error("{0} runs failed")]
+    #[error("{} failed", counted(*.0 as u64, "run"))]
     RunsFailed(usize),
     /// Goals of scenarios were not reached; the table was printed.
-    #[error("{0} goals were missed")]
+    #[error("{} {} missed", counted(*.0 as u64, "goal"), if *.0 == 1 { "was" } else { "were" })]
     GoalsMissed(usize),
     /// A test case of the QUIC interop runner that this program does not know.
     #[error("the test case {0:?} is not supported")]
