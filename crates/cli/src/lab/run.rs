@@ -48,7 +48,8 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
                 Err(panicked) => {
                     let Job { scenario, seed, .. } = job;
                     let name = scenario.name();
-                    Err(job.failed(format!("{name}, seed {seed}: panicked: {}", panicked.in_one_line()), None))
+                    Err(job
+                        .failed(format!("{name}, seed {seed}: panicked: {}", panicked.in_one_line()), None))
                 }
             };
             written = printer.on_result(number, result);

@@ -157,8 +157,11 @@ fn wrong_usage_is_an_object_too_where_objects_are_asked_for() {
         let told = String::from_utf8(ended.stderr).expect("text");
         let object: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("an object");
         assert_eq!((ended.status.code(), &object["kind"]), (Some(2), &"failure".into()));
-        assert!(told.contains(object["error"].as_str().expect("a sentence")), "{object} and {told}");
+        let in_one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let error = object["error"].as_str().expect("a sentence");
+        assert!(in_one_line.starts_with(&format!("error: {error} ")), "{object} and {told}");
         assert!(told.contains("Usage: fulmar get"), "{told}");
+        assert!(error.ends_with("<URL>...") || error.contains("'--nonsense'"), "{error}");
     }
 }
 

@@ -215,8 +215,7 @@ fn a_check_has_a_row_for_each_goal_and_tells_of_a_missed_one() {
     let path = dir.path().join("small.toml");
     fs::write(&path, SMALL).expect("a file");
     let path = path.to_str().expect("a path");
-    let rows =
-        finish(fulmar(&["lab", "check", path, "--json"])).failed(1, &["1 goal was missed"]).objects();
+    let rows = finish(fulmar(&["lab", "check", path, "--json"])).failed(1, &["1 goal was missed"]).objects();
     rows.iter().for_each(|row| has_exactly(row, &ROW));
     let verdicts: Vec<&str> = rows.iter().map(|row| row["verdict"].as_str().expect("a verdict")).collect();
     assert_eq!(verdicts, ["met", "missed"]);

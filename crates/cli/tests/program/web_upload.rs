@@ -124,6 +124,9 @@ fn what_answers_an_upload_goes_where_the_user_says() {
     assert_eq!(fs::read(dir.path().join("answer")).expect("the answer"), b"PUT /photo: a photo");
     finish(server.get(&dir, &["-q", "-O", "-d", "a=b"], "/form")).succeeded();
     assert_eq!(fs::read(dir.path().join("form")).expect("the answer"), b"POST /form: a=b");
+    // A dash is no option there, and a time of zero no limit.
+    finish(server.get(&dir, &["-q", "-m", "0", "-d", "-5", "-o", "-x"], "/form")).succeeded();
+    assert_eq!(fs::read(dir.path().join("-x")).expect("the answer"), b"POST /form: -5");
 }
 
 #[test]

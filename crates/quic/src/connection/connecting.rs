@@ -55,7 +55,7 @@ impl Connecting {
     /// # }
     /// ```
     ///
-    /// On a server it is always possible. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
+    /// On a server it is possible unless the connection is over. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
     /// data may have been replayed.
     ///
     /// # Errors
