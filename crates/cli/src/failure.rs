@@ -159,6 +159,7 @@ pub(crate) fn is_protocol_refusal(error: &ConnectionError) -> bool {
 fn sentence(peer: &str, error: &ConnectionError) -> String {
     match error {
         ConnectionError::HandshakeTimedOut => format!("no answer from {peer}: the handshake timed out"),
+        ConnectionError::Unsent(reason) => format!("nothing could be sent to {peer}: {reason}"),
         ConnectionError::TimedOut => format!("nothing more came from {peer}: the connection timed out"),
         ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
         ConnectionError::VersionMismatch => {

@@ -39,8 +39,11 @@ pub struct Transmit<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// Everything was handed to the kernel, or dropped there with an error that is counted in [`SocketStats`].
+    /// Everything was handed to the kernel, or dropped with an error that is counted in [`SocketStats`]: what is too large for the
+    /// network, or a part of a train.
     Done,
+    /// The kernel has refused all of it, for this reason, which is counted as well. Another try may fare better.
+    Refused(io::ErrorKind),
     /// The socket is full. The first `sent` bytes of the contents (whole segments) are done with; offer the rest when
     /// [`UdpSocket::poll_send_ready`] says so.
     Blocked {
@@ -284,8 +287,8 @@ impl UdpSocket {
                     return self.send_segments(transmit, segment, Segments::OfRefusedTrain);
                 }
                 result => {
-                    self.account(result, transmit.contents.len());
-                    return SendOutcome::Done;
+                    let refused = self.account(result, transmit.contents.len());
+                    return refused.map_or(SendOutcome::Done, SendOutcome::Refused);
                 }
             }
         }
@@ -316,7 +319,7 @@ impl UdpSocket {
     }
 
     fn send_segments(&self, transmit: &Transmit<'_>, segment: usize, segments: Segments) -> SendOutcome {
-        let mut sent = 0;
+        let (mut sent, mut has_left, mut refused) = (0, false, None);
         for contents in transmit.contents.chunks(segment) {
             match self.send_once(&Transmit { contents, segment_size: None, ..*transmit }) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(sent),
@@ -325,12 +328,13 @@ impl UdpSocket {
                     if is_news && !self.gso_refused.swap(true, Ordering::Relaxed) {
                         add(&self.counters.gso_refused, 1);
                     }
-                    self.account(result, contents.len());
+                    has_left |= result.is_ok();
+                    refused = self.account(result, contents.len()).or(refused);
                 }
             }
             sent += contents.len();
         }
-        SendOutcome::Done
+        refused.filter(|_| !has_left).map_or(SendOutcome::Done, SendOutcome::Refused)
     }
 
     /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing;
@@ -388,7 +392,8 @@ impl UdpSocket {
         SendOutcome::Blocked { sent }
     }
 
-    fn account(&self, result: io::Result<()>, bytes: usize) {
+    /// Counts what became of a call, and tells why the kernel has refused it. That something is too large says nothing of the rest.
+    fn account(&self, result: io::Result<()>, bytes: usize) -> Option<io::ErrorKind> {
         match result {
             Ok(()) => {
                 add(&self.counters.send_calls, 1);
@@ -398,8 +403,10 @@ impl UdpSocket {
             Err(error) => {
                 add(&self.counters.send_errors, 1);
                 tracing::debug!(%error, "a datagram could not be sent");
+                return Some(error.kind());
             }
         }
+        None
     }
 }
 

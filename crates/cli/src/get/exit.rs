@@ -35,6 +35,7 @@ pub(super) fn is_before_handshake(error: &ConnectionError) -> bool {
     match error {
         ConnectionError::HandshakeTimedOut
         | ConnectionError::Refused
+        | ConnectionError::Unsent(_)
         | ConnectionError::VersionMismatch
         | ConnectionError::Tls(_) => true,
         ConnectionError::ConnectionClosed { code, .. } => *code == TransportErrorCode::CONNECTION_REFUSED,

@@ -73,6 +73,28 @@ fn a_dead_server_is_given_up() {
     scene.nothing_was_written();
 }
 
+/// In a network namespace of its own, which not everybody may have, the machine has no route at all.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_machine_without_a_route_says_so_at_once() {
+    let alone = || {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user"]);
+        command
+    };
+    if !alone().arg("true").status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let scene = Scene::new("no-route");
+    for more in [&[][..], &["--http3-only"], &["--hq"]] {
+        let get = fulmar(&["get", "--insecure", "-q", "-o", scene.out(), "https://192.0.2.1/x"]);
+        let mut command = alone();
+        command.arg(get.get_program()).args(get.get_args()).args(more).env_remove("RUST_LOG");
+        let finished = finish(command).failed(7, &["nothing could be sent", "network unreachable"]);
+        assert!(finished.took < Duration::from_secs(2), "{more:?}: {:?}", finished.took);
+    }
+}
+
 #[test]
 fn a_server_of_another_protocol_is_recognised() {
     let scene = Scene::new("alpn");
