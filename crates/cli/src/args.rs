@@ -3,11 +3,12 @@
 mod tls;
 mod transport;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use fulmar::{CouplingKind, SchedulerKind};
 
 use crate::authority::{ListenAddr, parse_listen};
@@ -47,12 +48,13 @@ Examples:
   fulmar get https://localhost:4433/a.bin --pin sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 
 HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. Files are written to a temporary name and get their own
-name when they are complete; a file of that name is replaced. Where two URLs end in the same name, the second file becomes NAME.2.
+name when they are complete; a file of that name is replaced, also a read-only one, for that is up to the directory. Where two URLs end in
+the same name, the second file becomes NAME.2.
 
 Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
-cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 28
---max-time is over, 47 too many redirects, 56 the connection failed, 60 the certificate was refused, 65 what was piped in would have to be
-sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
+cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 23
+what comes cannot be written, 26 what is to be sent cannot be read, 28 --max-time is over, 47 too many redirects, 56 the connection failed,
+60 the certificate was refused, 65 what was piped in would have to be sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
 the rest is not fetched, and that is no failure.";
 
 const SERVE_EXAMPLES: &str = "\
@@ -73,7 +75,8 @@ Each request is told on standard output when it is over, in the common log forma
 body that were given to the connection; status 499 stands for a client that had gone before there was a response.
 
 HTTP/0.9 is spoken as well (ALPN hq-interop). There a request that cannot be answered is told by a reset of its stream: code 0x404 for no such
-file, 0x400 for a malformed request, 0x500 when the file cannot be read, 0x409 when it is changed while it is sent; the log has the digits.";
+file, or one that this program must not read, 0x400 for a malformed request, 0x500 when the disk fails, 0x409 when it is changed while it is
+sent; the log has the digits.";
 
 const PERF_EXAMPLES: &str = "\
 Examples:
@@ -86,6 +89,30 @@ Examples:
 Speaks the protocol `perf` (draft-banks-quic-performance): the first 8 bytes of a stream ask for that many bytes.
 `--duration` ends any of these after that time; alone it downloads until then. An interrupt (Ctrl-C) ends them as well, and what
 was measured until then is printed.";
+
+/// The whole command line. Any value may begin like a negative number: the parser of the value has better words for it than that of the
+/// command line, which takes it for an option.
+pub(crate) fn command_line() -> clap::Command {
+    fn with_negative_numbers(command: clap::Command) -> clap::Command {
+        let of_values = |arg: clap::Arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        command.mut_args(of_values).mut_subcommands(with_negative_numbers)
+    }
+    with_negative_numbers(Cli::command())
+}
+
+impl Cli {
+    /// Reads these words, of which the first one is the program's name.
+    pub(crate) fn read(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = command_line();
+        let matches = command.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
 
 /// Serve, fetch and measure over QUIC.
 #[derive(Debug, Parser)]
@@ -187,7 +214,7 @@ pub(crate) struct ServeArgs {
     pub(crate) scheduler: SchedulerKind,
 
     /// How the windows of several paths to a client grow together, so that they take no more of a common bottleneck than one flow would:
-    /// lia, olia, balia; for --congestion newreno, cubic and prague
+    /// lia, olia, balia; for --cc newreno, cubic and prague
     #[arg(hide_short_help = true, long, value_name = "NAME")]
     pub(crate) coupling: Option<CouplingKind>,
 
@@ -266,7 +293,7 @@ pub(crate) struct GetArgs {
 
     /// Where to write to: a directory that exists, a file (for one URL), or `-` for standard output. Default: the directory one is in;
     /// standard output for what answers --data and --upload-file
-    #[arg(short, long = "out", visible_alias = "output", value_name = "PATH")]
+    #[arg(short, long = "out", visible_alias = "output", value_name = "PATH", allow_hyphen_values = true)]
     pub(crate) out: Option<PathBuf>,
 
     /// With --hq: keep the connection open this long after the last file, or until it ends
@@ -339,7 +366,7 @@ pub(crate) struct PathArgs {
     pub(crate) scheduler: SchedulerKind,
 
     /// How the windows of the paths grow together, so that they take no more of a common bottleneck than one flow would: lia, olia,
-    /// balia; for --congestion newreno, cubic and prague. The server chooses for what it sends
+    /// balia; for --cc newreno, cubic and prague. The server chooses for what it sends
     #[arg(hide_short_help = true, long, value_name = "NAME", requires = "multipath")]
     pub(crate) coupling: Option<CouplingKind>,
 }

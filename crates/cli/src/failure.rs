@@ -5,6 +5,8 @@ use std::io;
 use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErrorCode};
 use fulmar_lab::scenario::ScenarioError;
 
+use crate::report::counted;
+
 /// Exit code of a command that failed.
 pub(crate) const EXIT_FAILURE: u8 = 1;
 /// Exit code of a command that was asked for something impossible; the parser of the command line uses it too.
@@ -26,6 +28,12 @@ pub(crate) enum Failure {
     /// The operating system refused something: `action` says what, as in "cannot write a.bin".
     #[error("{action}: {error}")]
     Io { action: String, error: io::Error },
+    /// What has come cannot be written to `what`.
+    #[error("cannot write {what}: {error}")]
+    Write { what: String, error: io::Error },
+    /// What is to be sent cannot be read.
+    #[error("cannot read {what}: {error}")]
+    Read { what: String, error: io::Error },
     /// Results could not be printed, though somebody may have waited for them.
     #[error("cannot write to standard output: {0}")]
     StandardOutput(io::Error),
@@ -47,6 +55,9 @@ pub(crate) enum Failure {
     /// A connection could not even be tried.
     #[error("cannot connect to {peer}: {error}")]
     Connect { peer: String, error: ConnectError },
+    /// Nothing that --bind names has an address of the family of the server's.
+    #[error("cannot send from {from} to {peer}")]
+    NoWay { from: String, peer: String },
     /// A client could not be accepted.
     #[error("cannot accept {peer}: {error}")]
     Accept { peer: String, error: AcceptError },
@@ -75,10 +86,10 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Run(String),
     /// Runs in the lab went wrong; a sentence about each was printed.
-    #[error("{0} runs failed")]
+    #[error("{} failed", counted(*.0 as u64, "run"))]
     RunsFailed(usize),
     /// Goals of scenarios were not reached; the table was printed.
-    #[error("{0} goals were missed")]
+    #[error("{} {} missed", counted(*.0 as u64, "goal"), if *.0 == 1 { "was" } else { "were" })]
     GoalsMissed(usize),
     /// A test case of the QUIC interop runner that this program does not know.
     #[error("the test case {0:?} is not supported")]
@@ -122,7 +133,7 @@ impl Failure {
         )
     }
 
-    /// The exit code of the program.
+    /// The exit code of the program, if the command has none of its own for it, as `get` has.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Scenario(_) => EXIT_USAGE,
@@ -148,6 +159,7 @@ pub(crate) fn is_protocol_refusal(error: &ConnectionError) -> bool {
 fn sentence(peer: &str, error: &ConnectionError) -> String {
     match error {
         ConnectionError::HandshakeTimedOut => format!("no answer from {peer}: the handshake timed out"),
+        ConnectionError::Unsent(reason) => format!("nothing could be sent to {peer}: {reason}"),
         ConnectionError::TimedOut => format!("nothing more came from {peer}: the connection timed out"),
         ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
         ConnectionError::VersionMismatch => {

@@ -46,8 +46,6 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 pub use fulmar::{Instant, congestion};
 pub use fulmar_lab::scenario::{OwnController, Parameters};
 
@@ -64,18 +62,22 @@ const KEPT_BLOCK: usize = 2 * 1024 * 1024;
 pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode {
     keep_freed_memory();
     let registered = controllers.into_iter().try_for_each(OwnController::register);
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(env::args_os()) {
         Ok(cli) => cli,
         Err(answer) => return without_command(&answer),
     };
     logging::start(cli.verbose);
     let output = Output::new(cli.json, cli.verbose > 0);
+    let (exit_code, lost): (fn(&Failure) -> u8, u8) = match cli.command {
+        Command::Get(_) => (get::exit::code, get::exit::NOT_WRITTEN),
+        _ => (Failure::exit_code, EXIT_FAILURE),
+    };
     match registered.map_err(Failure::Usage).and_then(|()| run(cli.command, output)) {
-        Ok(()) if report::has_lost_output() => ExitCode::from(EXIT_FAILURE),
+        Ok(()) if report::has_lost_output() => ExitCode::from(lost),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output.complain(&failure);
-            ExitCode::from(failure.exit_code())
+            ExitCode::from(exit_code(&failure))
         }
     }
 }
@@ -86,9 +88,7 @@ fn without_command(answer: &clap::Error) -> ExitCode {
     if answer.use_stderr() {
         // Without a command line nothing says how to print, but for the word itself.
         if env::args_os().any(|word| word == "--json") {
-            let why = answer.to_string();
-            let why = why.lines().next().unwrap_or_default();
-            let failure = Failure::Usage(why.trim_start_matches("error: ").to_owned());
+            let failure = Failure::Usage(what_is_wrong(&answer.to_string()));
             Output::new(true, false).print_failure(&failure, None);
         }
         return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(EXIT_FAILURE));
@@ -101,6 +101,12 @@ fn without_command(answer: &clap::Error) -> ExitCode {
         }
         _ => ExitCode::SUCCESS,
     }
+}
+
+/// What the parser of the command line says is wrong, in one line: the paragraph that it begins with. Hints follow.
+fn what_is_wrong(told: &str) -> String {
+    let lines = told.trim_start_matches("error: ").lines().map(str::trim);
+    lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// From 128 KiB on glibc gives freed memory back, and a fast transfer asks for it again, page by page: a third of the rate was

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{
     AddressValidation, ClientConfig, ConfigError, Connecting, Connection, Endpoint, EndpointConfig, Incoming,
-    Local, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, VarInt,
+    ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, VarInt,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::timeout;
@@ -156,7 +156,7 @@ pub(crate) fn web_client(
     trust: &TrustArgs,
     cipher: Option<Cipher>,
     transport: &Transport,
-    (endpoint, locals): (Endpoint, Vec<Local>),
+    (endpoint, binds): (Endpoint, &Binds),
     sessions: Arc<SessionStore>,
     http3_only: bool,
 ) -> Result<(fulmar_h3::Client, Refusal), Failure> {
@@ -168,7 +168,8 @@ pub(crate) fn web_client(
         .map_err(unusable)?
         .with_aead(transport.aead)
         .with_sessions(sessions);
-    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint).locals(locals);
+    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint);
+    let builder = builder.locals(binds.locals()).tcp_locals(binds.tcp_locals());
     let client = builder.http3_only(http3_only).build();
     Ok((client.map_err(|error| Failure::Tls(error.to_string()))?, refusal))
 }

@@ -272,7 +272,7 @@ fn cut(name: &str, room: usize) -> &str {
 }
 
 fn cannot_write(destination: &Path) -> impl FnOnce(io::Error) -> Failure {
-    Failure::io(format!("cannot write {}", destination.display()))
+    |error| Failure::Write { what: destination.display().to_string(), error }
 }
 
 /// The temporary name for `destination`. A long name is cut, so that the whole stays a legal name.

@@ -12,6 +12,7 @@ mod quic;
 mod race;
 mod service;
 mod tcp;
+mod tcp_local;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -36,6 +37,7 @@ pub use self::info::ConnectionInfo;
 use self::origin::{Origin, Route, Transports, has_arrived};
 use self::quic::Quic;
 use self::tcp::{AnyBody, TcpConnection, with_any_body};
+pub use self::tcp_local::TcpLocal;
 use crate::body::{Body, TcpIncoming};
 use crate::error::{BoxError, Error};
 

@@ -64,7 +64,7 @@ mod shared;
 pub use body::Body;
 pub use client::{
     ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative, Client, ClientBuilder, ClientConnection,
-    ConnectionInfo, SERVERS_MAX,
+    ConnectionInfo, SERVERS_MAX, TcpLocal,
 };
 pub use error::Error;
 pub use server::{

@@ -288,9 +288,17 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// What is wrong, of which run and when, in one line.
+    pub fn sentence(&self) -> String {
+        let what: Vec<_> = self.what.lines().map(str::trim).collect();
+        format!("seed {} at {:?}: {}", self.seed, self.at, what.join(" "))
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {} at {:?}: {}\n{}", self.seed, self.at, self.what, self.state)
+        write!(f, "{}\n{}", self.sentence(), self.state)
     }
 }
 

@@ -157,6 +157,10 @@ pub enum ConnectionError {
     /// nothing proves: see [`Connection::on_refused`](crate::Connection::on_refused).
     #[error("connection refused: nobody listens at the address")]
     Refused,
+    /// The operating system of this end has refused to send all of it, for this reason, and nothing was heard of the server: see
+    /// [`Connection::on_unsent`](crate::Connection::on_unsent).
+    #[error("nothing could be sent: {0}")]
+    Unsent(io::ErrorKind),
     /// The application of this end closed the connection.
     #[error("closed by this end")]
     LocallyClosed,
@@ -169,6 +173,7 @@ impl ConnectionError {
             Self::TimedOut | Self::HandshakeTimedOut => io::ErrorKind::TimedOut,
             Self::Reset => io::ErrorKind::ConnectionReset,
             Self::Refused => io::ErrorKind::ConnectionRefused,
+            Self::Unsent(reason) => *reason,
             Self::LocallyClosed => io::ErrorKind::NotConnected,
             Self::VersionMismatch
             | Self::Transport(_)

@@ -250,6 +250,44 @@ fn a_refusal_that_the_network_reports_ends_an_attempt_of_which_nothing_was_answe
 }
 
 #[test]
+fn an_attempt_ends_at_once_where_the_system_finds_no_way() {
+    use std::io::ErrorKind;
+    let sent = |pair: &mut Pair| pair.client.conn().stats().bytes_sent as usize;
+    for (reason, part, lost) in [
+        (ErrorKind::NetworkUnreachable, 1, true),
+        // A part of it has left, or the reason may pass.
+        (ErrorKind::NetworkUnreachable, 2, false),
+        (ErrorKind::PermissionDenied, 1, false),
+    ] {
+        let mut pair = Setup::default().dial();
+        pair.server.mute = true;
+        pair.run_for(Duration::from_millis(10));
+        let (now, bytes) = (pair.now, sent(&mut pair) / part);
+        pair.client.conn().on_unsent(now, bytes, reason);
+        pair.run_for(Duration::from_millis(1));
+        assert_eq!(pair.lost(Side::Client), lost.then_some(ConnectionError::Unsent(reason)), "{part}");
+    }
+}
+
+#[test]
+fn an_attempt_of_which_nothing_was_sent_until_its_timeout_says_why() {
+    let reason = std::io::ErrorKind::PermissionDenied;
+    let mut pair = Setup::default().dial();
+    pair.server.mute = true;
+    let (mut refused, mut lost) = (0, None);
+    while lost.is_none() {
+        pair.run_for(Duration::from_millis(5));
+        let (now, sent) = (pair.now, pair.client.conn().stats().bytes_sent as usize);
+        if sent > refused {
+            pair.client.conn().on_unsent(now, sent - refused, reason);
+            refused = sent;
+        }
+        lost = pair.lost(Side::Client);
+    }
+    assert_eq!(lost, Some(ConnectionError::Unsent(reason)));
+}
+
+#[test]
 fn a_refusal_ends_nothing_once_the_server_was_heard() {
     let server = pair::SERVER.parse().unwrap();
     for millis in [12, 30, 200] {

@@ -64,6 +64,7 @@ fn the_loss_of_a_connection_is_told_alike_by_all() {
         (ConnectionError::HandshakeTimedOut, ErrorKind::TimedOut),
         (ConnectionError::Reset, ErrorKind::ConnectionReset),
         (ConnectionError::Refused, ErrorKind::ConnectionRefused),
+        (ConnectionError::Unsent(ErrorKind::HostUnreachable), ErrorKind::HostUnreachable),
     ];
     for (lost, kind) in cases {
         let words = format!("connection lost: {lost}");

@@ -154,6 +154,22 @@ fn a_port_at_which_nobody_listens_refuses_at_once() {
     });
 }
 
+/// From an address of the loopback interface nothing leads to another machine.
+#[test]
+#[cfg(target_os = "linux")]
+fn where_no_route_leads_an_attempt_ends_at_once() {
+    run(async {
+        let Endpoints { client, server, addr } = Endpoints::new();
+        let elsewhere = "192.0.2.1:443".parse().expect("an address");
+        let connecting = client.connect(elsewhere, "localhost").expect("a valid address");
+        let error = within(Duration::from_secs(2), connecting).await.expect_err("no route");
+        assert!(matches!(error, ConnectionError::Unsent(_)), "{error}");
+        // The socket is as good as before.
+        let pair = Endpoints { client, server, addr }.connect().await;
+        pair.client.close(VarInt::ZERO, b"");
+    });
+}
+
 #[test]
 fn a_refusal_ends_no_connection_that_was_established() {
     run(async {

@@ -27,6 +27,7 @@ mod control;
 mod dscp;
 mod group;
 mod open;
+mod reach;
 mod recv;
 mod refusals;
 mod registered;

@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::SockRef;
 
-use crate::address::{canonical, for_socket, ip_for_socket};
+use crate::address::{for_socket, ip_for_socket};
 use crate::dscp::Dscp;
 use crate::open::open;
+use crate::reach::Reach;
 use crate::recv::RecvBatch;
 use crate::registered::Registered;
 use crate::stats::{Counters, SocketStats, add};
@@ -38,8 +39,11 @@ pub struct Transmit<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// Everything was handed to the kernel, or dropped there with an error that is counted in [`SocketStats`].
+    /// Everything was handed to the kernel, or dropped with an error that is counted in [`SocketStats`]: what is too large for the
+    /// network, or a part of a train.
     Done,
+    /// The kernel has refused all of it, for this reason, which is counted as well. Another try may fare better.
+    Refused(io::ErrorKind),
     /// The socket is full. The first `sent` bytes of the contents (whole segments) are done with; offer the rest when
     /// [`UdpSocket::poll_send_ready`] says so.
     Blocked {
@@ -65,6 +69,7 @@ pub struct UdpSocket {
     pub(crate) io: Registered,
     pub(crate) state: UdpSocketState,
     is_ipv6: bool,
+    reach: Reach,
     dscp: Dscp,
     /// The kernel has refused to segment what it sends segment by segment.
     gso_refused: AtomicBool,
@@ -97,6 +102,7 @@ impl UdpSocket {
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let is_ipv6 = socket.local_addr()?.is_ipv6();
+        let reach = Reach::of(&socket)?;
         socket.set_nonblocking(true)?;
         let io = Registered::new(socket)?;
         let counters = Arc::default();
@@ -104,6 +110,7 @@ impl UdpSocket {
             io,
             state,
             is_ipv6,
+            reach,
             dscp: Dscp::default(),
             gso_refused: AtomicBool::new(false),
             reports_refusals: AtomicBool::new(false),
@@ -144,9 +151,10 @@ impl UdpSocket {
         self.io.socket().local_addr()
     }
 
-    /// Whether a datagram to `remote` can leave through this socket at all: an IPv4 socket reaches no IPv6 address.
+    /// Whether a datagram to `remote` can leave through this socket at all: what is bound to an address reaches none of the other
+    /// family, and what is bound to `[::]` reaches both, unless it was made for IPv6 only.
     pub fn can_reach(&self, remote: SocketAddr) -> bool {
-        self.is_ipv6 || canonical(remote).is_ipv4()
+        self.reach.covers(remote)
     }
 
     /// What the kernel granted for its buffers.
@@ -279,8 +287,8 @@ impl UdpSocket {
                     return self.send_segments(transmit, segment, Segments::OfRefusedTrain);
                 }
                 result => {
-                    self.account(result, transmit.contents.len());
-                    return SendOutcome::Done;
+                    let refused = self.account(result, transmit.contents.len());
+                    return refused.map_or(SendOutcome::Done, SendOutcome::Refused);
                 }
             }
         }
@@ -311,7 +319,7 @@ impl UdpSocket {
     }
 
     fn send_segments(&self, transmit: &Transmit<'_>, segment: usize, segments: Segments) -> SendOutcome {
-        let mut sent = 0;
+        let (mut sent, mut has_left, mut refused) = (0, false, None);
         for contents in transmit.contents.chunks(segment) {
             match self.send_once(&Transmit { contents, segment_size: None, ..*transmit }) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(sent),
@@ -320,12 +328,13 @@ impl UdpSocket {
                     if is_news && !self.gso_refused.swap(true, Ordering::Relaxed) {
                         add(&self.counters.gso_refused, 1);
                     }
-                    self.account(result, contents.len());
+                    has_left |= result.is_ok();
+                    refused = self.account(result, contents.len()).or(refused);
                 }
             }
             sent += contents.len();
         }
-        SendOutcome::Done
+        refused.filter(|_| !has_left).map_or(SendOutcome::Done, SendOutcome::Refused)
     }
 
     /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing;
@@ -383,7 +392,8 @@ impl UdpSocket {
         SendOutcome::Blocked { sent }
     }
 
-    fn account(&self, result: io::Result<()>, bytes: usize) {
+    /// Counts what became of a call, and tells why the kernel has refused it. That something is too large says nothing of the rest.
+    fn account(&self, result: io::Result<()>, bytes: usize) -> Option<io::ErrorKind> {
         match result {
             Ok(()) => {
                 add(&self.counters.send_calls, 1);
@@ -393,8 +403,10 @@ impl UdpSocket {
             Err(error) => {
                 add(&self.counters.send_errors, 1);
                 tracing::debug!(%error, "a datagram could not be sent");
+                return Some(error.kind());
             }
         }
+        None
     }
 }
 

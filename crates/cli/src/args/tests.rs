@@ -1,14 +1,12 @@
-use clap::CommandFactory;
-
 use super::*;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(line.split_whitespace())
+    Cli::read(line.split_whitespace())
 }
 
 #[test]
 fn the_command_line_is_consistent() {
-    Cli::command().debug_assert();
+    command_line().debug_assert();
 }
 
 #[test]
@@ -47,6 +45,29 @@ fn options_of_a_command_may_stand_anywhere() {
         (Duration::from_secs(2), CongestionName::Newreno)
     );
     assert!(get.trust.pin.is_some());
+}
+
+#[test]
+fn values_may_begin_with_a_dash() {
+    let Command::Get(get) = parse("fulmar get https://h/a -d -5 -d --json -o -x -X -y").expect("get").command
+    else {
+        panic!("no get")
+    };
+    assert_eq!((get.http.data, get.out), (vec!["-5".to_owned(), "--json".to_owned()], Some("-x".into())));
+    assert_eq!(get.http.request.as_deref(), Some("-y"));
+    // Their own parsers say what is wrong with negative numbers.
+    for (line, words) in [
+        ("fulmar get https://h/a -m -1", "`-1` is no time"),
+        ("fulmar serve --grace -1", "`-1` is no time"),
+        ("fulmar get https://h/a --parallel -1", "-1 is not in 1..=256"),
+        ("fulmar lab run a --seed -1", "invalid digit"),
+        ("fulmar perf client h --download -5", "`-5` is no size"),
+    ] {
+        let error = parse(line).expect_err(line).to_string();
+        assert!(error.contains(words), "{line}: {error}");
+    }
+    let line = "fulmar lab sweep --from -5";
+    assert!(parse(line).is_ok(), "{line}: the sweep says what it thinks of it");
 }
 
 #[test]

@@ -15,26 +15,26 @@ const PARALLEL_DEFAULT: u16 = 16;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpArgs {
-    /// The method. Default: GET, or what the other options ask for
-    #[arg(short = 'X', long, value_name = "METHOD")]
+    /// The method. Default: GET, or what the other options ask for. HEAD prints the head of the response, as -I does
+    #[arg(short = 'X', long, value_name = "METHOD", allow_hyphen_values = true)]
     pub(crate) request: Option<String>,
 
     /// A field of the request, `Name: value`; `Name:` takes away one that is sent otherwise. Host is told to the server of the URL in the
     /// place of its name
-    #[arg(short = 'H', long = "header", value_name = "FIELD")]
+    #[arg(short = 'H', long = "header", value_name = "FIELD", allow_hyphen_values = true)]
     pub(crate) headers: Vec<String>,
 
     /// Send this by POST, as a form does; `@FILE` sends what is in FILE without its line ends, `@-` what comes from standard input.
     /// Several are joined by `&`
-    #[arg(short, long, value_name = "DATA", conflicts_with_all = ["upload_file", "head"])]
+    #[arg(short, long, value_name = "DATA", conflicts_with_all = ["upload_file", "head"], allow_hyphen_values = true)]
     pub(crate) data: Vec<String>,
 
     /// As --data, but files are sent as they are
-    #[arg(long, value_name = "DATA", conflicts_with_all = ["upload_file", "head", "data"])]
+    #[arg(long, value_name = "DATA", conflicts_with_all = ["upload_file", "head", "data"], allow_hyphen_values = true)]
     pub(crate) data_binary: Option<String>,
 
     /// Send this file by PUT; `-` sends what comes from standard input. A URL that ends with a slash gets the name of the file
-    #[arg(short = 'T', long, value_name = "FILE", conflicts_with = "head")]
+    #[arg(short = 'T', long, value_name = "FILE", conflicts_with = "head", allow_hyphen_values = true)]
     pub(crate) upload_file: Option<PathBuf>,
 
     /// Ask for the head of the response alone, and print it
@@ -58,7 +58,7 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) retry: u32,
 
-    /// Give up a URL after this time, with all that was tried
+    /// Give up a URL after this time, with all that was tried; 0 never does
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) max_time: Option<Duration>,
 

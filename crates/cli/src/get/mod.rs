@@ -2,6 +2,7 @@
 //! complete.
 
 mod args;
+pub(crate) mod exit;
 mod fetch;
 mod name;
 mod place;
@@ -22,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::args::GetArgs;
 use crate::authority::Authority;
 use crate::duration::Span;
-use crate::failure::{EXIT_FAILURE, Failure};
+use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
 use crate::progress::Bars;
@@ -129,27 +130,27 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
         let job = job.clone();
         servers.spawn(async move {
             let count = items.len();
-            match fetch_group(&job, &authority, items).await {
-                Ok(missing) => (missing, missing),
-                Err(failure) => {
-                    job.output.complain(&failure);
-                    (1, count)
-                }
-            }
+            fetch_group(&job, &authority, items).await.unwrap_or_else(|failure| {
+                job.output.complain(&failure);
+                Missing { sentences: 1, files: count, exit: Some(exit::code(&failure)) }
+            })
         });
     }
-    let (mut sentences, mut missing) = (0, 0);
+    let mut missing = Missing::default();
     while let Some(result) = servers.join_next().await {
-        let (told, count) = result.map_err(|_| Failure::Thread("connection"))?;
-        sentences += told;
-        missing += count;
+        missing.add(result.map_err(|_| Failure::Thread("connection"))?);
     }
     job.bars.clear();
-    if sentences > 0 { Err(Failure::AlreadyTold { sentences, missing, exit: EXIT_FAILURE }) } else { Ok(()) }
+    match missing {
+        Missing { sentences, files, exit: Some(exit) } => {
+            Err(Failure::AlreadyTold { sentences, missing: files, exit })
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Fetches the files of one server, and returns how many could not be fetched, each of which was told. An error concerns all of them.
-async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<usize, Failure> {
+/// Fetches the files of one server, and returns what could not be fetched, each of which was told. An error concerns all of them.
+async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Missing, Failure> {
     let args = &job.args;
     let start = Instant::now();
     let mut transport = args.transport.clone();
@@ -178,7 +179,7 @@ async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Resu
         dialer.hang_up(&connection).await;
         let start = Instant::now();
         let mut second = if args.early { dialer.dial_early().await } else { dialer.dial().await }?;
-        *missing += fetch_over(job, &dialer, &mut second, start.elapsed(), others).await?;
+        missing.add(fetch_over(job, &dialer, &mut second, start.elapsed(), others).await?);
         dialer.hang_up(&second).await;
     }
     dialer.hang_up(&connection).await;
@@ -192,7 +193,7 @@ async fn fetch_over(
     connection: &mut Connection,
     mut handshake: Duration,
     items: Vec<Item>,
-) -> Result<usize, Failure> {
+) -> Result<Missing, Failure> {
     let start = Instant::now();
     let work = Arc::new(Work::new(items));
     let mut restarts = 0;
@@ -213,14 +214,31 @@ async fn fetch_over(
     hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.missing)
 }
 
+/// What could not be fetched.
+#[derive(Debug, Default, Clone, Copy)]
+struct Missing {
+    /// How many sentences tell of it.
+    sentences: usize,
+    files: usize,
+    /// That of the first failure, if there was one.
+    exit: Option<u8>,
+}
+
+impl Missing {
+    fn add(&mut self, other: Self) {
+        self.sentences += other.sentences;
+        self.files += other.files;
+        self.exit = self.exit.or(other.exit);
+    }
+}
+
 /// What came of the files of one server.
 #[derive(Debug, Default, Clone, Copy)]
 struct Summary {
     files: u64,
     bytes: u64,
     duration: Duration,
-    /// How many files could not be fetched.
-    missing: usize,
+    missing: Missing,
 }
 
 /// The files of one server and what has become of them.
@@ -251,14 +269,15 @@ impl Work {
         Some(item)
     }
 
-    /// A file is there with so many bytes, or cannot be fetched.
-    fn end(&self, item: &Item, bytes: Option<u64>) {
+    /// A file is there with so many bytes, or cannot be fetched, which has this exit code.
+    fn end(&self, item: &Item, result: Result<u64, u8>) {
         let mut files = self.files();
         files.under_way.retain(|other| other.name != item.name);
         let summary = &mut files.summary;
-        summary.files += u64::from(bytes.is_some());
-        summary.bytes += bytes.unwrap_or(0);
-        summary.missing += usize::from(bytes.is_none());
+        match result {
+            Ok(bytes) => (summary.files, summary.bytes) = (summary.files + 1, summary.bytes + bytes),
+            Err(exit) => summary.missing.add(Missing { sentences: 1, files: 1, exit: Some(exit) }),
+        }
     }
 
     /// What is under way is fetched from its beginning: HTTP/0.9 has no ranges.
@@ -308,11 +327,11 @@ async fn fetch_items(
 async fn fetch_some(job: Job, fetcher: Fetcher, work: Arc<Work>) -> Result<(), Failure> {
     while let Some(item) = work.next() {
         match fetcher.fetch(&item).await {
-            Ok(bytes) => work.end(&item, Some(bytes)),
+            Ok(bytes) => work.end(&item, Ok(bytes)),
             Err(failure @ Failure::Connection { .. }) => return Err(failure),
             Err(failure) => {
                 job.output.complain_of(&failure, Some(item.url.to_string()));
-                work.end(&item, None);
+                work.end(&item, Err(exit::code(&failure)));
             }
         }
     }

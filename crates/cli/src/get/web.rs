@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::Method;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -25,7 +26,7 @@ use self::exchange::{Done, Exchange};
 use self::limit::Limit;
 use self::request::Asked;
 use super::place::Place;
-use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, local_names, sessions};
+use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, exit, local_names, sessions};
 use crate::args::GetArgs;
 use crate::duration::Span;
 use crate::failure::{EXIT_FAILURE, Failure};
@@ -35,19 +36,6 @@ use crate::qlog;
 use crate::report::{self, Output};
 use crate::signal::interrupted;
 use crate::size::{Rate, Size};
-
-/// The exit codes of curl that have a meaning here.
-mod exit {
-    pub(crate) const NO_ADDRESS: u8 = 6;
-    pub(crate) const NOT_CONNECTED: u8 = 7;
-    pub(crate) const CUT: u8 = 18;
-    pub(crate) const STATUS: u8 = 22;
-    pub(crate) const TOO_LATE: u8 = 28;
-    pub(crate) const REDIRECTS: u8 = 47;
-    pub(crate) const BROKEN: u8 = 56;
-    pub(crate) const CERTIFICATE: u8 = 60;
-    pub(crate) const SENT_ONCE: u8 = 65;
-}
 
 /// What all transfers have in common.
 struct Job {
@@ -104,7 +92,9 @@ struct Summary {
 }
 
 /// Fetches all URLs.
-pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn run(mut args: GetArgs, output: Output) -> Result<(), Failure> {
+    // What answers HEAD has no body: an empty file would be all that comes of it.
+    args.http.head |= args.http.request.as_deref() == Some(Method::HEAD.as_str());
     let place = Place::of(&args)?;
     if output.is_json() && (place == Place::Stdout || args.http.head) {
         return Err(Failure::Usage("--json and the response cannot both go to standard output".to_owned()));
@@ -120,6 +110,10 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     let mut transport = args.transport.clone();
     transport.keep_alive = transport.keep_alive.or(Some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(logs.clone());
+    let transport = match args.http.limit_rate {
+        Some(rate) => transport.with_slow_readers(rate, at_once(&args, &place, items.len())),
+        None => transport,
+    };
     let transport = transport.with_paths(&args.paths);
     let runtime = net::runtime()?;
     let session = args.session.clone();
@@ -169,12 +163,16 @@ fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
     Ok(urls.into_iter().zip(names).map(|(url, name)| Item { url, name }).collect())
 }
 
+/// How many of so many URLs are fetched at a time. On standard output they come one after the other, as they were named.
+fn at_once(args: &GetArgs, place: &Place, urls: usize) -> usize {
+    let in_a_row = *place == Place::Stdout || args.http.head;
+    if in_a_row { 1 } else { usize::from(args.http.parallel).min(urls) }
+}
+
 /// Fetches some at a time. Failures are told as they happen.
 async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
     let start = Instant::now();
-    // On standard output they come one after the other, as they were named.
-    let in_a_row = job.place == Place::Stdout || job.args.http.head;
-    let at_once = if in_a_row { 1 } else { usize::from(job.args.http.parallel).min(items.len()) };
+    let at_once = at_once(&job.args, &job.place, items.len());
     let waiting = Arc::new(Mutex::new(VecDeque::from(items)));
     let mut workers = JoinSet::new();
     for _ in 0..at_once {
@@ -195,7 +193,7 @@ async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
                     Err(failure) => {
                         job.output.complain_of(&failure, Some(item.url.to_string()));
                         total.missing += 1;
-                        total.exit.get_or_insert(failure.exit_code());
+                        total.exit.get_or_insert(exit::code(&failure));
                     }
                 }
             }

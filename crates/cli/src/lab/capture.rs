@@ -29,7 +29,10 @@ pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), 
     if let Some(packets) = packets {
         fs::write(path, packets).map_err(Failure::io(format!("cannot write {}", path.display())))?;
     }
-    let (figures, _) = result.map_err(|error| Failure::Run(error.to_string().trim_end().to_owned()))?;
+    let (figures, _) = result.map_err(|error| {
+        output.narrate(|| error.state().unwrap_or_default().to_owned());
+        Failure::Run(error.to_string())
+    })?;
     let line = RunLine::new(figures, &base, &args.set);
     print(output, &line, || text(&line))
 }

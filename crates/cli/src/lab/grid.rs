@@ -67,7 +67,7 @@ fn run_all(
         scenario.run(point.controller, point.seed).map_err(|error| error.to_string())
     };
     pool::for_each(runs.len(), task, |number, result| {
-        let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
+        let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.in_one_line())));
         failed += usize::from(result.is_err());
         bar.inc(1);
         wanted = results.take(number, GridLine::new(runs[number], stamp, result));

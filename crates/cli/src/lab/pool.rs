@@ -89,6 +89,10 @@ impl Panicked {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         Self(text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default())
     }
+
+    pub(super) fn in_one_line(&self) -> String {
+        self.0.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
 }
 
 #[cfg(test)]

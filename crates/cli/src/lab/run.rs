@@ -1,6 +1,5 @@
 //! `fulmar lab run`.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use fulmar_lab::scenario::{ControllerName, Figures, LinkFigures, RunError, Scenario, SideFigures};
@@ -41,16 +40,18 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
         |number, result| {
             let job = &jobs[number];
             let result = match result {
-                Ok(result) => result.map_err(|error| error.to_string()),
+                Ok(Ok((line, run))) => {
+                    drawn[number] = run;
+                    Ok(line)
+                }
+                Ok(Err(error)) => Err(job.failed(error.to_string(), error.state())),
                 Err(panicked) => {
                     let Job { scenario, seed, .. } = job;
-                    Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
+                    let name = scenario.name();
+                    Err(job
+                        .failed(format!("{name}, seed {seed}: panicked: {}", panicked.in_one_line()), None))
                 }
             };
-            let result = result.map_err(|error| job.failed(error)).map(|(line, run)| {
-                drawn[number] = run;
-                line
-            });
             written = printer.on_result(number, result);
             written.is_ok()
         },
@@ -101,9 +102,10 @@ fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl Job {
-    fn failed(&self, error: String) -> FailedLine {
+    fn failed(&self, error: String, state: Option<&str>) -> Failed {
         let controller = self.scenario.controller_or_default(self.controller).ok();
-        FailedLine::new((controller, self.seed), error, &self.base, &self.settings)
+        let line = FailedLine::new((controller, self.seed), error, &self.base, &self.settings);
+        Failed { line, state: state.unwrap_or_default().to_owned() }
     }
 
     fn run(&self, with_plot: bool) -> Result<Outcome, RunError> {
@@ -118,10 +120,16 @@ impl Job {
     }
 }
 
+/// A run that went wrong, and in what state it left the hosts, in lines.
+struct Failed {
+    line: FailedLine,
+    state: String,
+}
+
 /// Prints results in the order of their numbers, whichever comes first.
 struct Printer {
     output: Output,
-    waiting: Vec<Option<Result<RunLine, FailedLine>>>,
+    waiting: Vec<Option<Result<RunLine, Failed>>>,
     next: usize,
     failed: usize,
     /// The completion times of runs that differ in their seeds only, by what they have in common.
@@ -133,7 +141,7 @@ impl Printer {
         Self { output, waiting: (0..count).map(|_| None).collect(), next: 0, failed: 0, groups: Vec::new() }
     }
 
-    fn on_result(&mut self, number: usize, result: Result<RunLine, FailedLine>) -> Result<(), Failure> {
+    fn on_result(&mut self, number: usize, result: Result<RunLine, Failed>) -> Result<(), Failure> {
         self.waiting[number] = Some(result);
         while let Some(result) = self.waiting.get_mut(self.next).and_then(Option::take) {
             self.next += 1;
@@ -142,9 +150,10 @@ impl Printer {
                     print(self.output, &line, || text(&line))?;
                     self.count(&line);
                 }
-                Err(line) => {
+                Err(Failed { line, state }) => {
                     self.failed += 1;
-                    let _ = writeln!(io::stderr(), "fulmar: {}", line.error.trim_end());
+                    self.output.note(&line.error);
+                    self.output.narrate(|| state);
                     if self.output.is_json() {
                         print(self.output, &line, String::new)?;
                     }

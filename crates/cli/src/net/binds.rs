@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fulmar::{Endpoint, FourTuple, Local, PathStats, open_socket};
+use fulmar_h3::TcpLocal;
 use serde::Serialize;
 
 use super::interfaces::Interface;
@@ -45,8 +46,12 @@ impl std::fmt::Display for Bind {
 }
 
 /// The sockets of an endpoint, each for one of the addresses and interfaces that were named or found. Clones have the same.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Binds(Arc<Mutex<Vec<(Bind, Local)>>>);
+#[derive(Debug, Clone)]
+pub(crate) struct Binds {
+    /// What was named. If anything was, nothing leaves from elsewhere.
+    wanted: Arc<[Bind]>,
+    sockets: Arc<Mutex<Vec<(Bind, Local)>>>,
+}
 
 /// Which addresses a socket is to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +64,7 @@ pub(crate) enum Family {
 impl Binds {
     /// Gives `endpoint` a socket for each of `wanted` that reaches addresses of `family`.
     pub(crate) fn open(endpoint: &Endpoint, wanted: &[Bind], family: Family) -> Result<Self, Failure> {
-        let binds = Self::default();
+        let binds = Self { wanted: wanted.into(), sockets: Arc::default() };
         for bind in wanted {
             let other = if family == Family::V4 { Family::V6 } else { Family::V4 };
             if matches!(bind, Bind::Ip(ip) if family != Family::Both && ip.is_ipv4() == (other == Family::V4))
@@ -92,16 +97,25 @@ impl Binds {
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<(Bind, Local)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where connections may begin.
+    /// Where connections may begin: nowhere, if nothing that was named has an address of the family.
     pub(crate) fn locals(&self) -> Vec<Local> {
         let list = self.list();
-        match list.is_empty() {
+        match list.is_empty() && self.wanted.is_empty() {
             true => vec![Local::Any],
             false => list.iter().map(|(_, local)| *local).collect(),
         }
+    }
+
+    /// From where connections over TCP leave: from what was named, if anything was.
+    pub(crate) fn tcp_locals(&self) -> Vec<TcpLocal> {
+        let local = |bind: &Bind| match bind {
+            Bind::Ip(ip) => TcpLocal::Ip(*ip),
+            Bind::Interface(name) => TcpLocal::Interface(name.clone()),
+        };
+        self.wanted.iter().map(local).collect()
     }
 
     /// Where paths begin that leave by these interfaces.

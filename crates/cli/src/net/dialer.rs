@@ -51,7 +51,7 @@ impl Dialer {
     ) -> Result<Self, Failure> {
         let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
         let start = Instant::now();
-        let addresses = resolve(server).await?;
+        let mut addresses = resolve(server).await?;
         output.narrate(|| {
             let list: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
             format!("{server} is {} (found in {})", list.join(", "), Span(start.elapsed()))
@@ -73,6 +73,12 @@ impl Dialer {
                 }
                 endpoints.push((endpoint, binds));
             }
+        }
+        let can_reach = |address: &SocketAddr| !of_family(&endpoints, *address).1.locals().is_empty();
+        addresses.retain(can_reach);
+        if addresses.is_empty() {
+            let from = wanted.iter().map(Bind::to_string).collect::<Vec<_>>().join(" or ");
+            return Err(Failure::NoWay { from, peer: server.to_string() });
         }
         let (peer, host) = (server.to_string(), server.host.clone());
         let narrator = Narrator {
@@ -154,10 +160,7 @@ impl Dialer {
 
     /// The endpoint that reaches an address.
     fn from(&self, address: SocketAddr) -> &(Endpoint, Binds) {
-        let same_family = |(endpoint, _): &&(Endpoint, Binds)| {
-            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
-        };
-        self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0])
+        of_family(&self.endpoints, address)
     }
 
     /// Each address of the server from each place where connections may begin.
@@ -222,6 +225,14 @@ impl Dialer {
             Failure::Connection { peer, error }
         }
     }
+}
+
+/// The one of these endpoints that has the family of an address.
+fn of_family(endpoints: &[(Endpoint, Binds)], address: SocketAddr) -> &(Endpoint, Binds) {
+    let same_family = |(endpoint, _): &&(Endpoint, Binds)| {
+        endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
+    };
+    endpoints.iter().find(same_family).unwrap_or(&endpoints[0])
 }
 
 /// The addresses of `server`, the system's favourite first, the families in turn.

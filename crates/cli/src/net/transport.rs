@@ -13,6 +13,9 @@ use crate::args::{AeadName, CongestionName, DiscoveryRole, PathArgs, TransportAr
 use crate::failure::Failure;
 use crate::qlog::{self, QlogDir};
 
+/// The least that a server may send ahead of a slow reader, in bytes.
+const SLOW_WINDOW_MIN: u64 = 64 << 10;
+
 /// What the command line asks of the transport.
 #[derive(Debug, Clone)]
 pub(crate) struct Transport {
@@ -110,6 +113,21 @@ impl Transport {
             config: Arc::new(TransportConfig { multipath, ..TransportConfig::clone(&self.config) }),
             ..self
         }
+    }
+
+    /// Receives so many streams at a time, each of which is read at `rate` bytes a second. What is sent ahead of a reader is what it takes
+    /// in a second or so, and there is credit for all of them: a few that wait to be read would hold up the others else.
+    pub(crate) fn with_slow_readers(self, rate: u64, streams: usize) -> Self {
+        let before = &*self.config;
+        let streams = streams.max(1) as u64;
+        let stream = rate.max(SLOW_WINDOW_MIN).min(before.receive_window_max / streams);
+        let config = TransportConfig {
+            stream_receive_window: before.stream_receive_window.min(stream),
+            stream_receive_window_max: before.stream_receive_window_max.min(stream),
+            receive_window: before.receive_window.max(stream * streams),
+            ..before.clone()
+        };
+        Self { config: Arc::new(config), ..self }
     }
 
     /// Opens further paths as the command line says.

@@ -91,6 +91,8 @@ impl Directory {
         if !path.metadata().map_err(Failure::io(cannot()))?.is_dir() {
             return Err(Failure::Usage(format!("{}: it is no directory", cannot())));
         }
+        // Who may not look for names in it finds nothing there, and could only tell clients that nothing is there.
+        path.join(".").metadata().map_err(Failure::io(cannot()))?;
         let path = std::path::absolute(path).map_err(Failure::io(cannot()))?;
         let current = RwLock::new(Current::open(&path).map_err(Failure::io(cannot()))?);
         Ok(Self { place: Arc::new(Place { path, current, small_files: SmallFiles::default() }), has_hidden })
@@ -145,7 +147,11 @@ impl Directory {
         }
         let file = match access {
             Access::Cached => open_cached(&dir, path)?,
-            Access::Disk => open_wherever(&dir, path)?,
+            Access::Disk => open_wherever(&dir, path).inspect_err(|error| {
+                if error.kind() == ErrorKind::PermissionDenied {
+                    info!(path = %path.display(), "it is there, but must not be read: {error}");
+                }
+            })?,
         };
         let metadata = file.metadata()?;
         if metadata.is_dir() {

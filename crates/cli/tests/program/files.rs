@@ -153,7 +153,7 @@ fn a_certificate_authority_may_be_named() {
     assert_eq!(fs::read(out.path().join("a")).expect("the file"), b"a file");
     // The certificate is for a name, and an address is another name.
     let by_address = finish(fulmar(&["get", "--hq", "-q", "--ca", &cert, "-o", out_dir, &server.url("/a")]));
-    by_address.failed(1, &["certificate", "refused"]);
+    by_address.failed(60, &["certificate", "refused"]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_restarted_server_resets_old_connections() {
     let get = fetch_huge(&www, &out, &server, &["--keep-alive", "200ms"]);
     let address = server.crash().to_string();
     let _successor = Server::serve(www.path(), &["--reset-key", &key, "--listen", &address]);
-    let finished = get.join().expect("ended").failed(1, &["stateless reset"]);
+    let finished = get.join().expect("ended").failed(56, &["stateless reset"]);
     assert!(finished.took < Duration::from_secs(20), "not the idle timeout: {:?}", finished.took);
     assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
 }
@@ -219,7 +219,7 @@ fn a_restarted_server_with_default_options_resets_old_connections() {
     let get = fetch_huge(&www, &out, &server, &[]);
     server.crash();
     let _successor = Server::serve(www.path(), &["--listen", &address]);
-    let finished = get.join().expect("ended").failed(1, &["stateless reset"]);
+    let finished = get.join().expect("ended").failed(56, &["stateless reset"]);
     assert!(finished.took < Duration::from_secs(10), "not the idle timeout: {:?}", finished.took);
 }
 
@@ -229,7 +229,7 @@ fn a_server_that_dies_leaves_no_part_of_a_file() {
     let server = Server::serve(www.path(), &[]);
     let get = fetch_huge(&www, &out, &server, &["--idle-timeout", "1s"]);
     server.crash();
-    get.join().expect("ended").failed(1, &["timed out"]);
+    get.join().expect("ended").failed(56, &["timed out"]);
     assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
 }
 

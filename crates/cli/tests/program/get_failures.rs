@@ -13,7 +13,7 @@ fn another_certificate_than_the_pinned_one_is_refused() {
     let scene = Scene::new("pin");
     let wrong = format!("sha256:{}", "0".repeat(64));
     let finished = finish(scene.get_hq(&["--pin", &wrong, &scene.server.url("/a")]));
-    finished.failed(1, &["certificate", "refused", &scene.server.fingerprint]);
+    finished.failed(60, &["certificate", "refused", &scene.server.fingerprint]);
     scene.nothing_was_written();
 }
 
@@ -21,7 +21,7 @@ fn another_certificate_than_the_pinned_one_is_refused() {
 fn a_certificate_nobody_vouches_for_is_refused() {
     let scene = Scene::new("untrusted");
     let finished = finish(scene.get_hq(&[&scene.server.url("/a")]));
-    finished.failed(1, &["certificate"]);
+    finished.failed(60, &["certificate"]);
     scene.nothing_was_written();
 }
 
@@ -68,16 +68,38 @@ fn a_dead_server_is_given_up() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let url = format!("https://{}/a", silent.local_addr().expect("an address"));
     let finished =
-        finish(scene.get_hq(&["--insecure", "--handshake-timeout", "500ms", &url])).failed(1, &["no answer"]);
+        finish(scene.get_hq(&["--insecure", "--handshake-timeout", "500ms", &url])).failed(7, &["no answer"]);
     assert!(finished.took < Duration::from_secs(10), "{:?}", finished.took);
     scene.nothing_was_written();
+}
+
+/// In a network namespace of its own, which not everybody may have, the machine has no route at all.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_machine_without_a_route_says_so_at_once() {
+    let alone = || {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user"]);
+        command
+    };
+    if !alone().arg("true").status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let scene = Scene::new("no-route");
+    for more in [&[][..], &["--http3-only"], &["--hq"]] {
+        let get = fulmar(&["get", "--insecure", "-q", "-o", scene.out(), "https://192.0.2.1/x"]);
+        let mut command = alone();
+        command.arg(get.get_program()).args(get.get_args()).args(more).env_remove("RUST_LOG");
+        let finished = finish(command).failed(7, &["nothing could be sent", "network unreachable"]);
+        assert!(finished.took < Duration::from_secs(2), "{more:?}: {:?}", finished.took);
+    }
 }
 
 #[test]
 fn a_server_of_another_protocol_is_recognised() {
     let scene = Scene::new("alpn");
     let perf = Server::perf();
-    finish(scene.get_hq(&["--insecure", &perf.url("/a")])).failed(1, &["protocol", "hq-interop"]);
+    finish(scene.get_hq(&["--insecure", &perf.url("/a")])).failed(7, &["protocol", "hq-interop"]);
     scene.nothing_was_written();
 }
 
@@ -85,7 +107,7 @@ fn a_server_of_another_protocol_is_recognised() {
 fn a_name_without_address_is_one_sentence() {
     let scene = Scene::new("dns");
     finish(scene.get_hq(&["--insecure", "https://no-such-host.invalid/a"]))
-        .failed(1, &["no-such-host.invalid"]);
+        .failed(6, &["no-such-host.invalid"]);
     scene.nothing_was_written();
 }
 
@@ -96,8 +118,24 @@ fn a_directory_that_is_missing_or_not_writable_is_one_sentence() {
     finish(fulmar(&["get", "--hq", "--insecure", "-o", "/nonexistent/", &url])).failed(2, &["/nonexistent"]);
     // The kernel's file system takes no files of ours, whoever we are.
     #[cfg(target_os = "linux")]
-    finish(fulmar(&["get", "--hq", "--insecure", "-q", "-o", "/proc/self", &url]))
-        .failed(1, &["cannot write /proc/self/a"]);
+    for more in [&["--hq"][..], &[]] {
+        let mut command = fulmar(&["get", "--insecure", "-q", "-o", "/proc/self", &url]);
+        command.args(more);
+        finish(command).failed(23, &["cannot write /proc/self/a"]);
+    }
+    finish(fulmar(&["get", "--insecure", "-o", "/nonexistent/a", &url]))
+        .failed(23, &["cannot write /nonexistent/a"]);
+}
+
+#[test]
+fn what_cannot_be_read_to_be_sent_is_one_sentence() {
+    let scene = Scene::new("unreadable");
+    let url = scene.server.url("/a");
+    for option in [["-T", "/nonexistent"], ["-d", "@/nonexistent"], ["--data-binary", "@/nonexistent"]] {
+        let mut command = fulmar(&["get", "--insecure", &url]);
+        command.args(option);
+        finish(command).failed(26, &["cannot read /nonexistent"]);
+    }
 }
 
 #[cfg(unix)]
@@ -111,7 +149,7 @@ fn a_full_disk_leaves_nothing() {
     let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" get -q --insecure -o \"$1\" \"$2\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, program, out, &url]).env_remove("RUST_LOG");
-    finish(command).failed(1, &["cannot write", "large"]);
+    finish(command).failed(23, &["cannot write", "large"]);
     scene.nothing_was_written();
 }
 
@@ -141,8 +179,11 @@ fn wrong_usage_is_an_object_too_where_objects_are_asked_for() {
         let told = String::from_utf8(ended.stderr).expect("text");
         let object: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("an object");
         assert_eq!((ended.status.code(), &object["kind"]), (Some(2), &"failure".into()));
-        assert!(told.contains(object["error"].as_str().expect("a sentence")), "{object} and {told}");
+        let in_one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let error = object["error"].as_str().expect("a sentence");
+        assert!(in_one_line.starts_with(&format!("error: {error} ")), "{object} and {told}");
         assert!(told.contains("Usage: fulmar get"), "{told}");
+        assert!(error.ends_with("<URL>...") || error.contains("'--nonsense'"), "{error}");
     }
 }
 

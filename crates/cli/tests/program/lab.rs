@@ -151,7 +151,7 @@ fn a_run_that_fails_says_so() {
     let arguments = ["lab", "run", "deep-space/long-rtt", "--set", "link.loss=\"everything\"", "--json"];
     let finished = finish(fulmar(&arguments));
     assert!(finished.stderr().contains("deep-space/long-rtt with"), "{}", finished.stderr());
-    assert!(finished.stderr().ends_with("fulmar: 1 runs failed\n"), "{}", finished.stderr());
+    assert!(finished.stderr().ends_with("fulmar: 1 run failed\n"), "{}", finished.stderr());
     // Whoever counts runs misses none.
     let lines = finished.objects();
     assert_eq!(lines.len(), 1);
@@ -165,6 +165,25 @@ fn a_run_that_fails_says_so() {
     finish(fulmar(&["lab", "report", &file("failed.jsonl"), "-o", &file("page.html")])).succeeded();
     let page = finish(fulmar(&["lab", "report", &file("failed.jsonl"), "-o", "-"])).succeeded().stdout();
     assert_eq!(page, fs::read_to_string(file("page.html")).expect("a page"));
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_one_sentence() {
+    let dir = TestDir::new("lab-late");
+    let path = dir.path().join("small.toml");
+    fs::write(&path, SMALL).expect("a file");
+    let arguments = ["lab", "run", path.to_str().expect("a path"), "--set", "limit_s=0.03", "--json"];
+    let finished = finish(fulmar(&arguments));
+    let (stderr, objects) = (finished.stderr(), finished.objects());
+    let lines: Vec<&str> = stderr.lines().collect();
+    let error = objects[0]["error"].as_str().expect("a sentence");
+    assert_eq!(lines, [format!("fulmar: {error}").as_str(), "fulmar: 1 run failed"]);
+    assert!(error.contains("small.toml with bbr, seed 1 at 0.030000000s: hangs"), "{error}");
+    // Who wants to look into it is told more.
+    let mut verbose = fulmar(&arguments);
+    verbose.arg("-v");
+    let stderr = finish(verbose).stderr();
+    assert!(stderr.starts_with(lines[0]) && stderr.contains("\n* connection 0"), "{stderr}");
 }
 
 #[test]
@@ -196,8 +215,7 @@ fn a_check_has_a_row_for_each_goal_and_tells_of_a_missed_one() {
     let path = dir.path().join("small.toml");
     fs::write(&path, SMALL).expect("a file");
     let path = path.to_str().expect("a path");
-    let rows =
-        finish(fulmar(&["lab", "check", path, "--json"])).failed(1, &["1 goals were missed"]).objects();
+    let rows = finish(fulmar(&["lab", "check", path, "--json"])).failed(1, &["1 goal was missed"]).objects();
     rows.iter().for_each(|row| has_exactly(row, &ROW));
     let verdicts: Vec<&str> = rows.iter().map(|row| row["verdict"].as_str().expect("a verdict")).collect();
     assert_eq!(verdicts, ["met", "missed"]);
@@ -226,11 +244,11 @@ fn a_check_against_a_list_fails_only_for_what_the_list_does_not_have() {
     assert!(of_large.contains("seeds = 3") && of_large.contains("small_bytes = 5000"), "{of_large}");
     check(&["--expected", &list]).succeeded();
     fs::write(&list, "seeds = 2\nmissed = []\n").expect("a file");
-    let worse = check(&["--expected", &list]).failed(1, &["1 goals were missed"]).stdout();
+    let worse = check(&["--expected", &list]).failed(1, &["1 goal was missed"]).stdout();
     assert!(worse.contains("cubic packets_sent: missed, and was met"), "{worse}");
     // The one that is listed is met, and the other one is not listed.
     fs::write(&list, text.replace("packets_sent", "completion_s")).expect("a file");
-    let other = check(&["--expected", &list, "--json"]).failed(1, &["1 goals were missed"]).objects();
+    let other = check(&["--expected", &list, "--json"]).failed(1, &["1 goal was missed"]).objects();
     assert_eq!(other[2]["newly_met"].as_array().map(Vec::len), Some(1), "{other:?}");
 }
 
@@ -388,7 +406,7 @@ fn a_page_that_cannot_be_written_is_told_before_the_runs() {
     let page = page.to_str().expect("a path");
     let nothing = ["--set", "link.loss=\"everything\"", "--set", "endpoints.handshake_timeout_s=1"];
     let arguments = [&["lab", "run", "deep-space/long-rtt", "--plot", page], &nothing[..]].concat();
-    assert!(finish(fulmar(&arguments)).stderr().contains("1 runs failed"));
+    assert!(finish(fulmar(&arguments)).stderr().contains("1 run failed"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::odd::{Answer, Odd};
 use crate::run::{Server, content, finish, fulmar};
 use crate::test_dir::TestDir;
 
@@ -61,6 +62,39 @@ fn without_multipath_what_is_bound_to_first_carries_all() {
 fn what_is_no_address_of_this_machine_is_told() {
     let bind = ["get", "https://127.0.0.1:9/a", "--insecure", "--bind", "192.0.2.1"];
     finish(fulmar(&bind)).failed(1, &["cannot send from 192.0.2.1"]);
+}
+
+/// Nobody answers over UDP there.
+#[test]
+fn what_goes_over_tcp_leaves_from_the_same_address() {
+    let odd = Odd::start(|_| Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let out = TestDir::new("bind-tcp");
+    for more in [&[][..], &["--multipath", "--bind", "127.0.0.8"]] {
+        finish(odd.get(&out, &[&["--bind", "127.0.0.9"], more].concat(), "/a")).succeeded();
+    }
+    finish(odd.get(&out, &["--bind", "lo"], "/a")).succeeded();
+    assert_eq!(
+        odd.peers().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["127.0.0.9", "127.0.0.9", "127.0.0.1"]
+    );
+}
+
+#[test]
+fn an_address_of_another_family_than_the_servers_is_told() {
+    let www = TestDir::new("bind-family");
+    fs::write(www.path().join("a"), "a file").expect("a file");
+    let [ipv4, ipv6] = ["127.0.0.1:0", "[::1]:0"].map(|at| Server::serve(www.path(), &["--listen", at]));
+    for (server, from) in [(&ipv4, "::1"), (&ipv6, "127.0.0.9")] {
+        for more in [&[][..], &["--hq"], &["--http3-only"]] {
+            let mut command =
+                fulmar(&["get", "--pin", &server.fingerprint, "--bind", from, &server.url("/a")]);
+            command.args(more).arg("-o").arg(www.path().join("b"));
+            let words = if more == ["--http3-only"] { "cannot be reached" } else { "cannot send from" };
+            let finished = finish(command).failed(7, &[words]);
+            assert!(finished.took.as_secs() < 5, "{more:?}: {:?}", finished.took);
+        }
+    }
+    assert!(!www.path().join("b").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A server of HTTP/1.1 that answers as no good server does.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -33,6 +33,7 @@ impl Answer {
 pub(crate) struct Odd {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
+    peers: Arc<Mutex<Vec<IpAddr>>>,
 }
 
 impl Odd {
@@ -52,9 +53,11 @@ impl Odd {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let heads = Arc::<Mutex<Vec<String>>>::default();
-        let told = heads.clone();
+        let peers = Arc::<Mutex<Vec<IpAddr>>>::default();
+        let (told, seen) = (heads.clone(), peers.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
+                seen.lock().expect("no panic").extend(stream.peer_addr().map(|peer| peer.ip()));
                 let (tls, answer, told) = (tls.clone(), answer.clone(), told.clone());
                 std::thread::spawn(move || {
                     let session = ServerConnection::new(tls).expect("a session");
@@ -62,7 +65,7 @@ impl Odd {
                 });
             }
         });
-        Self { address, heads }
+        Self { address, heads, peers }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -74,6 +77,11 @@ impl Odd {
         let mut command = fulmar(&["get", "--insecure", "-q", "-o", out.path().to_str().expect("a path")]);
         command.args(arguments).arg(self.url(path));
         command
+    }
+
+    /// From where connections have come.
+    pub(crate) fn peers(&self) -> Vec<IpAddr> {
+        self.peers.lock().expect("no panic").clone()
     }
 
     /// The heads of the requests that have come.

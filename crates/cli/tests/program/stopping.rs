@@ -61,11 +61,11 @@ fn the_grace_of_a_server_has_an_end_and_a_second_signal_ends_it() {
             // Whoever comes meanwhile is told so at once.
             let late = dir.path().join("late");
             fs::create_dir(&late).expect("a directory");
-            let late = self::get(&server, &late).join().expect("ended").failed(1, &["refused"]);
+            let late = self::get(&server, &late).join().expect("ended").failed(7, &["refused"]);
             assert!(late.took < Duration::from_secs(5), "{:?}", late.took);
             server.ask_to_stop();
         }
-        get.join().expect("ended").failed(1, &["the server is stopping"]);
+        get.join().expect("ended").failed(56, &["the server is stopping"]);
         assert_eq!(server.ended(), Some(0));
         assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::odd::{Answer, Odd};
-use crate::run::{content, finish, fulmar, hang_up, heeding_hangups, interrupt};
+use crate::run::{Server, content, finish, fulmar, hang_up, heeding_hangups, interrupt};
 use crate::scene::Scene;
 use crate::test_dir::TestDir;
 
@@ -25,6 +25,19 @@ fn a_head_that_goes_to_standard_output_has_no_file() {
     let file = out.path().join("head").to_str().expect("a path").to_owned();
     // Told before anything is asked for: nobody listens there.
     finish(fulmar(&["get", "-I", "https://localhost:9/", "-o", &file])).failed(2, &["-I", "-o names a file"]);
+}
+
+#[test]
+fn a_head_that_is_asked_for_by_its_name_leaves_files_alone() {
+    let scene = Scene::new("web-named-head");
+    let file = scene.out.path().join("a");
+    fs::write(&file, "old").expect("a file");
+    let told = finish(scene.get(&["-X", "HEAD", "-o", scene.out(), &scene.url("/a")])).succeeded().stdout();
+    assert!(told.starts_with("HTTP/3.0 200 OK\n") && told.contains("content-length: 6"), "{told}");
+    let named = file.to_str().expect("a path");
+    finish(scene.get(&["-X", "HEAD", "-o", named, &scene.url("/a")])).failed(2, &["-o names a file"]);
+    assert_eq!(fs::read(&file).expect("the file"), b"old");
+    assert_eq!(scene.out.names(), ["a"]);
 }
 
 #[test]
@@ -251,6 +264,27 @@ fn a_part_stays_when_the_time_is_over() {
     finish(scene.get(&["-C", "-", "-q", "-o", scene.out(), &url])).succeeded();
     assert!(fs::read(scene.out.path().join("large")).expect("the file") == content(3_000_000, 1));
     assert_eq!(scene.out.names(), ["large"]);
+}
+
+#[test]
+fn a_rate_that_holds_up_some_files_holds_up_no_others() {
+    let scene = Scene::new("web-rates");
+    // By QUIC, and by HTTP/2 where the ends have no version of QUIC in common.
+    let newer = Server::serve(scene.www.path(), &["--versions", "v2"]);
+    for (server, version) in [(&scene.server, "HTTP/3.0"), (&newer, "HTTP/2.0")] {
+        let mut urls: Vec<_> = (0..12).map(|n| server.url(&format!("/large?{n}"))).collect();
+        urls.push(server.url("/a"));
+        let mut command =
+            fulmar(&["get", "--insecure", "--versions", "v1", "--limit-rate", "100kB", "-m", "4"]);
+        command.args(["--json", "-o", scene.out()]).args(urls);
+        let objects = finish(command).objects();
+        let small = objects.iter().find(|object| object["kind"] == "file").expect("the small file has come");
+        assert_eq!((&small["bytes"], &small["version"]), (&6.into(), &version.into()));
+        assert!(small["timing"]["total_s"].as_f64() < Some(2.0), "{small}");
+        let late =
+            |object: &&serde_json::Value| object["error"].to_string().contains("-C - keeps what comes");
+        assert_eq!(objects.iter().filter(late).count(), 12, "the others have begun: {objects:?}");
+    }
 }
 
 #[test]

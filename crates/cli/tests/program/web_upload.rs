@@ -124,6 +124,9 @@ fn what_answers_an_upload_goes_where_the_user_says() {
     assert_eq!(fs::read(dir.path().join("answer")).expect("the answer"), b"PUT /photo: a photo");
     finish(server.get(&dir, &["-q", "-O", "-d", "a=b"], "/form")).succeeded();
     assert_eq!(fs::read(dir.path().join("form")).expect("the answer"), b"POST /form: a=b");
+    // A dash is no option there, and a time of zero no limit.
+    finish(server.get(&dir, &["-q", "-m", "0", "-d", "-5", "-o", "-x"], "/form")).succeeded();
+    assert_eq!(fs::read(dir.path().join("-x")).expect("the answer"), b"POST /form: -5");
 }
 
 #[test]
@@ -262,6 +265,6 @@ fn a_file_that_shrinks_while_it_is_sent_is_no_broken_connection() {
         let get = std::thread::spawn(move || finish(get));
         std::thread::sleep(LATE / 2);
         fs::File::options().write(true).open(&file).and_then(|file| file.set_len(1)).expect("shorter");
-        get.join().expect("ended").failed(1, &["what was to be sent failed", "shorter"]);
+        get.join().expect("ended").failed(26, &["what was to be sent failed", "shorter"]);
     }
 }

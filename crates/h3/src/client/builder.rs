@@ -16,7 +16,8 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use super::dns::HttpsRecords;
 use super::origin::Transports;
 use super::quic::Quic;
-use super::tcp::Tcp;
+use super::tcp::{Tcp, Windows};
+use super::tcp_local::TcpLocal;
 use super::{Client, SERVERS_MAX};
 use crate::error::Error;
 
@@ -30,6 +31,7 @@ pub struct ClientBuilder {
     endpoint: Option<Endpoint>,
     transport: Option<Arc<TransportConfig>>,
     locals: Vec<Local>,
+    tcp_locals: Vec<TcpLocal>,
     http3: Config,
     is_http3_only: bool,
     has_no_early_data: bool,
@@ -61,10 +63,18 @@ impl ClientBuilder {
 
     /// Where connections of QUIC begin, the preferred place first: sockets and addresses of the endpoint. The first from which the server
     /// can be reached is used, and where both ends have multipath (`TransportConfig::multipath`) a path is kept from each. Without
-    /// this it is the endpoint's first socket.
+    /// this it is the endpoint's first socket. Connections over TCP have [`tcp_locals`](Self::tcp_locals).
     #[must_use]
     pub fn locals(mut self, locals: Vec<Local>) -> Self {
         self.locals = locals;
+        self
+    }
+
+    /// From where connections over TCP leave, the preferred place first: the first from which the server can be reached is used. They
+    /// fail where none of these reaches it. Without this the system chooses.
+    #[must_use]
+    pub fn tcp_locals(mut self, tcp_locals: Vec<TcpLocal>) -> Self {
+        self.tcp_locals = tcp_locals;
         self
     }
 
@@ -76,7 +86,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Uses another configuration of the transport.
+    /// Uses another configuration of the transport. Of its windows those of HTTP/2 take what is smaller for a stream
+    /// (`stream_receive_window_max`, 4 MiB otherwise) and larger for a connection (`receive_window`, 16 MiB otherwise).
     #[must_use]
     pub fn transport(mut self, transport: Arc<TransportConfig>) -> Self {
         self.transport = Some(transport);
@@ -147,6 +158,7 @@ impl ClientBuilder {
                 .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
                 .map_err(setup)?,
         };
+        let windows = Windows::like(quic.transport());
         let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
         let transports = Transports {
             quic: Quic {
@@ -156,7 +168,7 @@ impl ClientBuilder {
                 http3: Arc::new(self.http3),
                 closing: Arc::default(),
             },
-            tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
+            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals, windows)),
             records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,
         };

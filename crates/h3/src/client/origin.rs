@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use fulmar::Instant;
+use fulmar::{ConnectionError, Instant};
 use http::HeaderMap;
 use http::header::{AGE, ALT_SVC};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -370,9 +370,11 @@ impl State {
         self.broken.is_some_and(|broken| now() < broken.until)
     }
 
-    /// An attempt of QUIC has failed that began when the server had named new places so often.
-    pub(super) fn on_failure(&mut self, generation: u64) {
-        if self.generation != generation {
+    /// An attempt of QUIC has failed that began when the server had named new places so often. One of which nothing was sent, because this
+    /// machine has no route, says nothing of whether QUIC gets through.
+    pub(super) fn on_failure(&mut self, generation: u64, error: Option<&Error>) {
+        let is_unsent = matches!(error, Some(Error::Connection(ConnectionError::Unsent(_))));
+        if self.generation != generation || is_unsent {
             return;
         }
         let times = self.broken.map_or(0, |broken| broken.times);

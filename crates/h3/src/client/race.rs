@@ -86,7 +86,7 @@ impl<'a> Race<'a> {
         match self.quic_at_last(&found).await {
             Ok(http3) => Ok(Winner::Quic(http3)),
             Err(quic_error) => {
-                self.origin.state().on_failure(self.generation);
+                self.origin.state().on_failure(self.generation, Some(&quic_error));
                 Err(Error::Unreachable { quic: Box::new(quic_error), tcp: Box::new(tcp_error) })
             }
         }
@@ -110,7 +110,7 @@ impl<'a> Race<'a> {
     }
 
     fn on_failure(&mut self, error: Error) {
-        self.origin.state().on_failure(self.generation);
+        self.origin.state().on_failure(self.generation, Some(&error));
         log_failure(&self.origin.host, &error);
         self.quic_error = Some(error);
     }
@@ -176,8 +176,9 @@ impl Attempt {
                     state.on_http3(http3);
                 }
                 result if is_current => {
-                    state.on_failure(self.generation);
-                    if let Ok(Err(error)) = result {
+                    let error = result.ok().and_then(Result::err);
+                    state.on_failure(self.generation, error.as_ref());
+                    if let Some(error) = error {
                         log_failure(&origin.host, &error);
                     }
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use fulmar::happy_eyeballs;
+use fulmar::{TransportConfig, happy_eyeballs};
 use http::{HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -13,9 +13,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::tcp_local::{self, TcpLocal};
 use crate::error::{BoxError, Error};
 
 /// How long TCP and TLS have to connect to an address.
@@ -30,13 +30,38 @@ const HTTP1_KEPT_MAX: usize = 8;
 /// The windows of HTTP/2, in bytes: that of a stream and that of a connection. Smaller ones would hold back long paths.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
+/// The largest window that HTTP/2 knows (RFC 9113 §6.9.1).
+const WINDOW_MAX: u32 = (1 << 31) - 1;
+
+/// How much a server may send by HTTP/2 before it is read, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Windows {
+    stream: u32,
+    connection: u32,
+}
+
+impl Windows {
+    /// Those above, where those of QUIC do not say that streams get less, or that all together get more.
+    pub(super) fn like(quic: &TransportConfig) -> Self {
+        let bytes = |window: u64| u32::try_from(window).unwrap_or(WINDOW_MAX).min(WINDOW_MAX);
+        Self {
+            stream: STREAM_WINDOW.min(bytes(quic.stream_receive_window_max)),
+            connection: CONNECTION_WINDOW.max(bytes(quic.receive_window)),
+        }
+    }
+}
 
 /// The body of a request, of any type.
 pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// What connections over TCP begin with.
 #[derive(Clone)]
-pub(super) struct Tcp(TlsConnector);
+pub(super) struct Tcp {
+    tls: TlsConnector,
+    /// From where they leave; from wherever the system chooses, if there are none.
+    locals: Arc<[TcpLocal]>,
+    windows: Windows,
+}
 
 /// A connection that takes requests.
 #[derive(Debug)]
@@ -61,18 +86,20 @@ pub(super) struct Pool {
 
 impl Tcp {
     /// With the trust of a TLS configuration, for HTTP/2 and HTTP/1.1.
-    pub(super) fn new(mut tls: rustls::ClientConfig) -> Self {
+    pub(super) fn new(mut tls: rustls::ClientConfig, locals: Vec<TcpLocal>, windows: Windows) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Self(TlsConnector::from(Arc::new(tls)))
+        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into(), windows }
     }
 
-    /// Connects to the first of these addresses that answers and proves to be `name`.
+    /// Connects to the first of these addresses that answers and proves to be `name`, from the first place from which it does.
     pub(super) async fn connect(&self, name: &str, addresses: &[SocketAddr]) -> Result<TcpConnection, Error> {
         let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
-        let attempts = happy_eyeballs::first(addresses, |address| {
-            let (tls, server) = (self.0.clone(), server.clone());
+        let pairs = tcp_local::pairs(&self.locals, addresses).map_err(Error::tcp)?;
+        let attempts = happy_eyeballs::first(&pairs, |(local, remote)| {
+            let (tls, server, windows) = (self.tls.clone(), server.clone(), self.windows);
+            let local = local.and_then(|index| self.locals.get(index)).cloned();
             Ok(async move {
-                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, address));
+                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, (local, remote), windows));
                 begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
             })
         });
@@ -83,9 +110,10 @@ impl Tcp {
 async fn begin(
     tls: TlsConnector,
     server: ServerName<'static>,
-    remote: SocketAddr,
+    (local, remote): (Option<TcpLocal>, SocketAddr),
+    windows: Windows,
 ) -> Result<TcpConnection, Error> {
-    let stream = TcpStream::connect(remote).await.map_err(Error::tcp)?;
+    let stream = tcp_local::connect(local.as_ref(), remote).await.map_err(Error::tcp)?;
     let _ = stream.set_nodelay(true);
     let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
     let session = stream.get_ref().1;
@@ -98,8 +126,8 @@ async fn begin(
         builder
             .timer(TokioTimer::new())
             .keep_alive_interval(ASK_AFTER)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
+            .initial_stream_window_size(windows.stream)
+            .initial_connection_window_size(windows.connection);
         let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
         tokio::spawn(async move { log_end(connection.await) });
         Sender::Http2(sender)

@@ -310,9 +310,9 @@ fn compared(metric: Metric, results: &[&Result<Figures, RunError>]) -> Option<f6
     over_seeds(metric, results, Some(failed)).filter(|figure| figure.is_finite())
 }
 
-/// Why nothing was measured: the first line of the first failure.
+/// Why nothing was measured: the first failure.
 fn note(first: &RunError, failures: usize) -> String {
-    let first = first.to_string().lines().next().unwrap_or_default().to_owned();
+    let first = first.to_string();
     if failures == 1 { first } else { format!("{failures} runs failed, the first: {first}") }
 }
 

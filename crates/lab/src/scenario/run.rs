@@ -29,8 +29,8 @@ pub enum RunError {
     /// The scenario cannot be run like that.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The run went wrong: a connection was lost or hung, or the stack misbehaved.
-    #[error("{scenario} with {controller}, {failure}")]
+    /// The run went wrong: a connection was lost or hung, or the stack misbehaved. Its text is one line; see [`RunError::state`].
+    #[error("{scenario} with {controller}, {}", failure.sentence())]
     Failed {
         /// The scenario.
         scenario: String,
@@ -47,6 +47,14 @@ impl RunError {
         match self {
             Self::Scenario(_) => None,
             Self::Failed { failure, .. } => failure.capture.as_deref(),
+        }
+    }
+
+    /// The state of both hosts when the run went wrong, in several lines; `None` if it did not begin.
+    pub fn state(&self) -> Option<&str> {
+        match self {
+            Self::Scenario(_) => None,
+            Self::Failed { failure, .. } => Some(failure.state.trim_end()),
         }
     }
 }

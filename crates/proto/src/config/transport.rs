@@ -88,7 +88,7 @@ pub struct TransportConfig {
     /// stream data once more, before anything is known of it. This doubles the bytes of short transfers; it is there to be
     /// compared with forward erasure correction, which needs fewer, and with which it is without effect. Default false.
     pub idle_duplicates: bool,
-    /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
+    /// How long this end may delay an acknowledgement. Default 25 ms, less than 2^14 ms (RFC 9000 §18.2).
     pub max_ack_delay: Duration,
     /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
     pub ack_frequency: bool,

@@ -1,5 +1,6 @@
 //! The ways in which a connection ends, and what is said when this end closes it (RFC 9000 §10).
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -112,6 +113,19 @@ impl Close {
     }
 }
 
+/// What the operating system of this end has refused to send before anything was heard of the peer, and why it did so last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unsent {
+    bytes: u64,
+    reason: io::ErrorKind,
+}
+
+/// Whether the system says that it cannot send to the address, or from the one of this end. A TCP connection would not begin either.
+fn has_no_way(reason: io::ErrorKind) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkDown, NetworkUnreachable};
+    matches!(reason, NetworkUnreachable | HostUnreachable | NetworkDown | AddrNotAvailable | InvalidInput)
+}
+
 impl Connection {
     /// Closes the connection with a code and words for the peer's application. Whatever was not delivered is
     /// lost. A second call changes nothing.
@@ -127,11 +141,34 @@ impl Connection {
     /// it is a hint: it ends a client's attempt to connect there of which nothing was ever answered, with
     /// [`ConnectionError::Refused`], and nothing else. An address that the client has left does not count.
     pub fn on_refused(&mut self, now: Instant, remote: SocketAddr) {
-        let is_unanswered =
-            self.side.is_client() && self.lifecycle.is_open() && self.telemetry.stats.datagrams_received == 0;
-        if is_unanswered && self.paths.primary().tuple.addrs.remote == remote {
+        if self.is_unanswered() && self.paths.primary().tuple.addrs.remote == remote {
             self.abandon(now, ConnectionError::Refused);
         }
+    }
+
+    /// The operating system of this end has refused to send these bytes, and has lost them. Where it has refused all that a client has
+    /// wanted to send, and nothing was ever heard of the server, the attempt to connect ends with [`ConnectionError::Unsent`]: at once, if
+    /// there is no way to the address; at its timeout, if the reason may pass, as that of a firewall or a full buffer may.
+    pub fn on_unsent(&mut self, now: Instant, bytes: usize, reason: io::ErrorKind) {
+        if !self.is_unanswered() {
+            return;
+        }
+        let before = self.unsent.map_or(0, |unsent| unsent.bytes);
+        self.unsent = Some(Unsent { bytes: before + bytes as u64, reason });
+        if let Some(error) = self.unsent_error().filter(|_| has_no_way(reason)) {
+            self.abandon(now, error);
+        }
+    }
+
+    /// The end of an attempt of which nothing has left this end.
+    pub(super) fn unsent_error(&self) -> Option<ConnectionError> {
+        let all = self.unsent.filter(|unsent| unsent.bytes == self.telemetry.stats.bytes_sent);
+        all.map(|unsent| ConnectionError::Unsent(unsent.reason))
+    }
+
+    /// Whether it is a client's attempt of which nothing was ever heard.
+    fn is_unanswered(&self) -> bool {
+        self.side.is_client() && self.lifecycle.is_open() && self.telemetry.stats.datagrams_received == 0
     }
 
     /// The peer broke the protocol: say so and end.

@@ -92,6 +92,7 @@ pub use self::stats::{ConnectionStats, PathStats};
 pub use self::timers::TimerReason;
 
 use self::address_tokens::AddressTokens;
+use self::close::Unsent;
 use self::extensions::Extensions;
 use self::handshake::HandshakeState;
 use self::lifecycle::Lifecycle;
@@ -131,6 +132,7 @@ pub struct Connection {
     /// What is remembered of the server, and will be (clients only).
     sessions: Option<Arc<SessionView>>,
     liveness: Liveness,
+    unsent: Option<Unsent>,
     outbox: Outbox,
     telemetry: Telemetry,
 }

@@ -159,6 +159,7 @@ impl Connection {
             sessions: None,
             lifecycle: Lifecycle::new(),
             liveness: Liveness::new(now, &transport),
+            unsent: None,
             outbox: Outbox::default(),
             telemetry: Telemetry::new(transport.log_entries),
             config: transport,

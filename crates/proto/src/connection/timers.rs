@@ -98,7 +98,8 @@ impl Connection {
             return self.abandon(now, ConnectionError::TimedOut);
         }
         if self.handshake.tls.on_timeout(now) {
-            return self.abandon(now, ConnectionError::HandshakeTimedOut);
+            let error = self.unsent_error().unwrap_or(ConnectionError::HandshakeTimedOut);
+            return self.abandon(now, error);
         }
         self.paths.raise(Pending::ALL);
         self.ask_for_signs_of_life(now);

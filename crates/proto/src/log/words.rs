@@ -106,6 +106,8 @@ pub enum CloseCause {
     VersionMismatch,
     /// The network says that nobody listens at the server's address.
     Refused,
+    /// The operating system of this end sends nothing to the server's address.
+    Unsent,
 }
 
 /// What a [`LogText`] is.

@@ -226,6 +226,10 @@ impl<W: io::Write> Writer<W> {
                 "nobody listens at the address".clone_into(&mut reason);
                 "aborted"
             }
+            CloseCause::Unsent => {
+                "the system sends nothing to the address".clone_into(&mut reason);
+                "aborted"
+            }
         };
         let error = match cause {
             CloseCause::Application => {

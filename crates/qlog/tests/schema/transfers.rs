@@ -240,6 +240,8 @@ fn by_hand() -> Transfer {
         CloseCause::HandshakeTimeout,
         CloseCause::StatelessReset,
         CloseCause::VersionMismatch,
+        CloseCause::Refused,
+        CloseCause::Unsent,
     ];
     server.extend(causes.map(|cause| closed(true, cause, 0)));
     // The codes of HTTP/3 have names.

@@ -36,7 +36,8 @@ impl Connecting {
     ///
     /// Nothing is known of the server yet: it may be gone. Then what is sent waits, and the streams fail with
     /// [`ConnectionError::HandshakeTimedOut`] after `TransportConfig::handshake_timeout`, or with
-    /// [`ConnectionError::Refused`] as soon as the network says that nobody listens. Who wants to know sooner, or to be sure
+    /// [`ConnectionError::Refused`] as soon as the network says that nobody listens, and [`ConnectionError::Unsent`] if
+    /// this machine has no route. Who wants to know sooner, or to be sure
     /// that nothing is replayed, awaits [`Connection::connected`]:
     ///
     /// ```no_run
@@ -55,7 +56,7 @@ impl Connecting {
     /// # }
     /// ```
     ///
-    /// On a server it is always possible. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
+    /// On a server it is possible unless the connection is over. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
     /// data may have been replayed.
     ///
     /// # Errors

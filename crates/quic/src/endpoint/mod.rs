@@ -113,7 +113,8 @@ impl Endpoint {
     /// # Errors
     /// If nothing can be sent at all, or the endpoint was closed. What happens on the network is reported by the returned future:
     /// [`ConnectionError::Refused`](crate::ConnectionError::Refused) within a round trip if nobody listens at the address and the
-    /// network says so (on Linux), [`HandshakeTimedOut`](crate::ConnectionError::HandshakeTimedOut) if nothing answers.
+    /// network says so (on Linux), [`Unsent`](crate::ConnectionError::Unsent) at once if this machine has no route to it,
+    /// [`HandshakeTimedOut`](crate::ConnectionError::HandshakeTimedOut) if nothing answers.
     pub fn connect(&self, addr: SocketAddr, server_name: &str) -> Result<Connecting, ConnectError> {
         let config = lock(&self.shared.client_config).clone().ok_or(ConnectError::NoClientConfig)?;
         self.connect_with(config, addr, server_name)

@@ -142,7 +142,7 @@ impl Worker {
         let now = clock::now();
         self.expire_timers(now);
         self.forget_closed(now);
-        self.flush();
+        let _ = self.flush();
         let more = self.more_sockets.iter().map(|(_, socket)| socket.max_gso_segments());
         self.batch.set_max_segments(more.fold(self.socket.max_gso_segments(), usize::min));
         self.serve();

@@ -48,12 +48,17 @@ impl Worker {
             };
             state.on_traffic();
             drop(state);
-            if !self.send(transmit) {
-                // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
-                // can use it.
-                self.settle(&connection, connection.lock());
-                self.queue.push_back(connection);
-                return batches + 1;
+            let bytes = transmit.len;
+            match self.send(transmit) {
+                SendOutcome::Done => {}
+                SendOutcome::Refused(reason) => connection.lock().proto.on_unsent(now, bytes, reason),
+                SendOutcome::Blocked { .. } => {
+                    // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
+                    // can use it.
+                    self.settle(&connection, connection.lock());
+                    self.queue.push_back(connection);
+                    return batches + 1;
+                }
             }
         }
         self.settle(&connection, connection.lock());
@@ -61,33 +66,30 @@ impl Worker {
         BATCHES_PER_CONNECTION
     }
 
-    /// Sends the batch. Returns false if the socket is full; the batch then waits.
-    fn send(&mut self, transmit: Transmit) -> bool {
+    /// Sends the batch. If the socket is full it waits.
+    fn send(&mut self, transmit: Transmit) -> SendOutcome {
         self.conversation.on_sent(transmit.segment_size.is_none());
         self.busy_poll.on_sent(transmit.len);
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
     }
 
-    /// Sends what waits. Returns whether nothing waits any more.
-    pub(super) fn flush(&mut self) -> bool {
-        let Some(pending) = &mut self.pending else { return true };
+    /// Sends what waits, as far as the socket takes it.
+    pub(super) fn flush(&mut self) -> SendOutcome {
+        let Some(pending) = &mut self.pending else { return SendOutcome::Done };
         let id = pending.transmit.addrs.socket;
         let Some(socket) = socket_of(&self.socket, &self.more_sockets, id) else {
             // It was removed: what leaves there is lost, as on a link that is gone.
             self.pending = None;
-            return true;
+            return SendOutcome::Done;
         };
-        match send(socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
-            SendOutcome::Done => {
-                self.pending = None;
-                true
-            }
-            SendOutcome::Blocked { sent } => {
-                pending.sent += sent;
-                false
-            }
+        let outcome =
+            send(socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]);
+        match outcome {
+            SendOutcome::Blocked { sent } => pending.sent += sent,
+            SendOutcome::Done | SendOutcome::Refused(_) => self.pending = None,
         }
+        outcome
     }
 
     /// Sends the answers that handles have given to attempts. If the socket is full they are lost: the peers will ask again.

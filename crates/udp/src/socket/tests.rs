@@ -186,6 +186,8 @@ async fn a_dual_stack_socket_speaks_ipv4_with_canonical_addresses() {
     assert_eq!((&pong.payload[..], pong.ecn), (&b"pong"[..], 0b10));
     assert!(server.can_reach(reach(&client, "127.0.0.1")));
     assert!(!client.can_reach(reach(&server, "::1")));
+    let of_one = bind("[::1]:0");
+    assert!(of_one.can_reach(reach(&server, "::1")) && !of_one.can_reach(reach(&client, "127.0.0.1")));
 }
 
 #[tokio::test]

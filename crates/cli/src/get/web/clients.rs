@@ -10,12 +10,11 @@ use fulmar_h3::{Body, Client, ConnectionInfo, Error};
 use http::{Response, Version};
 use tokio::task::JoinSet;
 
-use super::exit;
 use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::get::Url;
+use crate::get::{Url, exit};
 use crate::net::narration::{certificate, closing, quic_and_tls};
 use crate::net::{
     Binds, ConnectionFigures, Family, PathFigures, Transport, for_host, web_client, web_endpoint,
@@ -72,7 +71,7 @@ impl Clients {
         if let Some(client) = made.get(server) {
             return Ok(client.clone());
         }
-        let endpoint = (self.endpoint.clone(), self.binds.locals());
+        let endpoint = (self.endpoint.clone(), &self.binds);
         let sessions = Arc::clone(&self.sessions);
         let client =
             web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
@@ -167,12 +166,12 @@ pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
                 cause(tcp)
             ),
         ),
-        Error::Connection(error) if is_before_handshake(error) => (
+        Error::Connection(error) if exit::is_before_handshake(error) => (
             exit::NOT_CONNECTED,
             format!("{peer} cannot be reached by QUIC: {error} (TCP is tried without --http3-only)"),
         ),
         Error::Connect(error) => (exit::NOT_CONNECTED, format!("{peer} cannot be reached: {error}")),
-        Error::Body(error) => (crate::failure::EXIT_FAILURE, format!("what was to be sent failed: {error}")),
+        Error::Body(error) => (exit::NOT_READ, format!("what was to be sent failed: {error}")),
         error => (exit::BROKEN, error.to_string()),
     };
     Failure::Http { what: url.to_string(), why, exit }
@@ -182,15 +181,4 @@ pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
 fn cause(error: &Error) -> String {
     let text = error.to_string();
     text.strip_prefix("over TCP: ").map(str::to_owned).unwrap_or(text)
-}
-
-fn is_before_handshake(error: &fulmar::ConnectionError) -> bool {
-    use fulmar::ConnectionError;
-    matches!(
-        error,
-        ConnectionError::HandshakeTimedOut
-            | ConnectionError::Refused
-            | ConnectionError::VersionMismatch
-            | ConnectionError::Tls(_)
-    )
 }

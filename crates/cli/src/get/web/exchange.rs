@@ -202,7 +202,10 @@ impl<'a> Exchange<'a> {
         let trouble = request.body().trouble();
         let response = self.limit.within(client.request(request)).await?;
         let response = response.map_err(|error| match (trouble.why(), judge(&error, &refusal, url)) {
-            (Some(why), _) => other(url.to_string(), format!("what was to be sent failed: {why}")),
+            (Some(why), _) => {
+                let why = format!("what was to be sent failed: {why}");
+                Failure::Http { what: url.to_string(), why, exit: exit::NOT_READ }
+            }
             (None, Failure::Http { what, why, exit }) if matches!(error, fulmar_h3::Error::Reset(_)) => {
                 Failure::Http { what, why: why + " (--retry tries again)", exit }
             }

@@ -25,9 +25,11 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// From now on.
+    /// From now on; a time of zero sets none.
     pub(super) fn new(url: &Url, max_time: Option<Duration>, ended: watch::Receiver<bool>) -> Self {
-        let deadline = max_time.and_then(|time| Some((Instant::now().checked_add(time)?, time)));
+        let deadline = max_time
+            .filter(|time| !time.is_zero())
+            .and_then(|time| Some((Instant::now().checked_add(time)?, time)));
         Self { what: url.to_string(), deadline, ended }
     }
 

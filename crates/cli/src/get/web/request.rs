@@ -138,7 +138,7 @@ impl Asked {
                 pieces(move || File::open(path), None)?
             }
             Content::File(path) => {
-                let unreadable = |error| Failure::io(format!("cannot read {}", path.display()))(error);
+                let unreadable = |error| Failure::Read { what: path.display().to_string(), error };
                 let file = File::open(path).map_err(unreadable)?;
                 let len = file.metadata().map_err(unreadable)?.len();
                 // What is appended meanwhile is not part of what was announced.
@@ -184,11 +184,11 @@ fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
         None => bytes.extend(data.as_bytes()),
         Some("-") => {
             let read = io::stdin().read_to_end(&mut bytes);
-            read.map_err(Failure::io("cannot read standard input"))?;
+            read.map_err(|error| Failure::Read { what: "standard input".to_owned(), error })?;
         }
         Some(file) => {
             let read = fs::read(Path::new(file));
-            bytes = read.map_err(Failure::io(format!("cannot read {file}")))?;
+            bytes = read.map_err(|error| Failure::Read { what: file.to_owned(), error })?;
         }
     }
     Ok(bytes)

@@ -68,7 +68,7 @@ impl Sink {
                     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
                     written.map_err(|error| match error.kind() {
                         ErrorKind::BrokenPipe => Failure::ReaderGone,
-                        _ => Failure::io("cannot write to standard output")(error),
+                        _ => Failure::StandardOutput(error),
                     })
                 }
                 Self::File(part) => part.write(&bytes),
