@@ -63,7 +63,7 @@ pub struct PathView {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// Bytes of streams that were never sent; what flow control holds back is among them.
+    /// Bytes of streams that were never sent, or are to be sent again; what flow control holds back is among them.
     pub stream_bytes: u64,
     /// The urgency of the stream that is written next (RFC 9218), 0 to 7, the most urgent first; `None` if none waits.
     pub urgency: Option<u8>,

@@ -122,6 +122,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/failover",
     "multipath/failover-second",
     "multipath/failover-slow",
+    "multipath/dead-path-then-narrow",
     "multipath/return",
     "multipath/return-slow",
     "multipath/first-path-down",

@@ -98,7 +98,7 @@ impl Connection {
 
     fn waiting(&mut self) -> Waiting {
         Waiting {
-            stream_bytes: self.streams.unsent(),
+            stream_bytes: self.streams.waiting(),
             urgency: self.streams.next_urgency(),
             datagram: self.datagrams.next_frame_len(),
             deadline: self.datagrams.next_timeout(),

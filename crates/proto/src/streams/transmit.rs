@@ -155,6 +155,7 @@ impl Streams {
             match self.repeating {
                 true => out.mark_copied(),
                 false => out.mark_resent(),
+            self.lost_bytes -= len as u64;
             }
             if send.has_lost() {
                 self.lost.charge(len);
@@ -234,7 +235,9 @@ impl Streams {
     }
 
     /// Applies what an acknowledgement has changed for the sending half.
+        let before = send.lost_bytes();
     fn apply_acked(&mut self, id: StreamId, acked: &Acked) {
+        self.lost_bytes -= before - send.lost_bytes();
         self.release(id, acked.released);
         match self.table.get_mut(id) {
             // What was waiting to be sent again may have arrived after all.
@@ -273,7 +276,9 @@ impl Streams {
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
             (&SentFrame::ResetStreamAt { reliable_size, .. }, Some(send), _) => {
                 send.on_reset_at_lost(reliable_size);
+                let before = send.lost_bytes();
             }
+                self.lost_bytes += send.lost_bytes() - before;
             (SentFrame::StreamDataBlocked(_), Some(send), _) => send.blocked_frame().on_lost(),
             (SentFrame::StopSending(_), _, Some(recv)) => recv.stop_frame().on_lost(),
             (SentFrame::MaxStreamData(_), _, Some(recv)) => recv.on_limit_lost(),
