@@ -99,6 +99,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/standby",
     "multipath/both-down",
     "multipath/datagrams",
+    "multipath/datagrams-narrow-and-wide",
     "multipath/satellite-and-ground",
     "multipath/wifi-and-lte",
     "multipath/baseline",

@@ -99,6 +99,7 @@ impl Connection {
     fn waiting(&mut self) -> Waiting {
         Waiting {
             stream_bytes: self.streams.waiting(),
+            datagram_bytes: self.datagrams.waiting() as u64,
             urgency: self.streams.next_urgency(),
             datagram: self.datagrams.next_frame_len(),
             deadline: self.datagrams.next_timeout(),
