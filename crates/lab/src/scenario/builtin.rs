@@ -124,6 +124,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/failover-second",
     "multipath/failover-slow",
     "multipath/dead-path-then-narrow",
+    "multipath/dies-at-the-end",
     "multipath/return",
     "multipath/return-slow",
     "multipath/first-path-down",

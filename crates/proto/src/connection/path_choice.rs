@@ -76,7 +76,7 @@ impl Connection {
     /// The paths that may carry data, in the order of the scheduler: those that are validated, answer, and are no backup; of
     /// those that are left, if there are none, the better ones.
     fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
-        let waiting = self.waiting();
+        let (waiting, repeats_on) = (self.waiting(), self.repeats_on());
         let (paths, Some(multipath)) = self.paths.with_multipath() else { return PathOrder::default() };
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
         for (index, path) in paths.iter_mut().enumerate() {
@@ -88,6 +88,9 @@ impl Connection {
         match &*views {
             [only] => order.push(only.id),
             views => {
+            views if let Some(view) = views.iter().find(|view| repeats_on == Some(view.id)) => {
+                order.push(view.id);
+            }
                 if let Some(multipath) = &mut self.paths.multipath {
                     multipath.scheduler().schedule(now, views, &waiting, &mut order);
                 }
@@ -97,6 +100,14 @@ impl Connection {
     }
 
     fn waiting(&mut self) -> Waiting {
+    /// The path for which copies were queued: as long as nothing but them waits they leave nowhere else, least of all on the path that
+    /// they are to overtake.
+    fn repeats_on(&self) -> Option<PathId> {
+        let only_repeats =
+            self.streams.is_repeating() && !self.streams.has_fresh() && !self.datagrams.wants_to_send();
+        self.paths.multipath.as_ref()?.repeats_on.filter(|_| only_repeats)
+    }
+
         Waiting {
             stream_bytes: self.streams.waiting(),
             datagram_bytes: self.datagrams.waiting() as u64,
