@@ -19,13 +19,13 @@ use super::write_order::Writers;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::FrameWriter;
 use crate::path::{Multipath, Path, Paths};
+use crate::space::RttSample;
 
-/// How long an acknowledgement is on its way back over a path, by a guess: half of the smallest round trip. Where the peer's
-/// acknowledgements come over a quicker path, what is left of it without their way is the way there, and the way back takes as long.
-pub(super) fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
-    let min = path.tuple.rtt.min();
-    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
-    elsewhere.map_or(min / 2, |elsewhere| min.saturating_sub(elsewhere).max(min / 2))
+/// How long an acknowledgement is on its way back over a path where no queue stands, by a guess: half of the smallest round trip.
+/// Where the peer's acknowledgements come over a quicker path, the way back takes as long as the way there.
+fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let half = path.tuple.rtt.min() / 2;
+    multipath.and_then(|multipath| multipath.to_peer(path.id)).map_or(half, |to_peer| to_peer.min().max(half))
 }
 
 /// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
@@ -38,6 +38,27 @@ fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
     let (own, other) = (way_back(path), way_back(quickest));
     (own >= other * 2 && own - other > worth).then_some(quickest.id)
+}
+
+/// An acknowledgement of path `id` has come over path `over`, with this sample: what is left of it without the way back is the way
+/// to the peer.
+pub(super) fn note_way_back(
+    now: Instant,
+    paths: &mut Paths,
+    [id, over]: [PathId; 2],
+    sample: &RttSample,
+    max_ack_delay: Option<Duration>,
+) {
+    let multipath = paths.multipath.as_deref();
+    let (Some(path), Some(way)) = (paths.get(id), paths.get(over)) else { return };
+    let way_back = way_back(way, multipath);
+    let is_first = path.tuple.rtt.first_sample() == Some(now);
+    if path.tuple.id == sample.tuple
+        && let Some(multipath) = &mut paths.multipath
+        && let Some(to_peer) = multipath.on_way_back(id, over != id, is_first)
+    {
+        to_peer.update(now, sample.rtt.saturating_sub(way_back), sample.ack_delay, max_ack_delay);
+    }
 }
 
 /// Whether a copy waits for this path, or what came on one that is gone is to be acknowledged on it.

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::Connection;
 use crate::datagram::{Transmit, TransmitBatch};
 use crate::path::{Multipath, Path, Pending};
+use crate::rtt::Rtt;
 use crate::scheduler::{PathOrder, PathView, Waiting};
 
 impl Connection {
@@ -87,10 +88,10 @@ impl Connection {
         let mut order = PathOrder::default();
         match &*views {
             [only] => order.push(only.id),
-            views => {
             views if let Some(view) = views.iter().find(|view| repeats_on == Some(view.id)) => {
                 order.push(view.id);
             }
+            views => {
                 if let Some(multipath) = &mut self.paths.multipath {
                     multipath.scheduler().schedule(now, views, &waiting, &mut order);
                 }
@@ -99,7 +100,6 @@ impl Connection {
         order
     }
 
-    fn waiting(&mut self) -> Waiting {
     /// The path for which copies were queued: as long as nothing but them waits they leave nowhere else, least of all on the path that
     /// they are to overtake.
     fn repeats_on(&self) -> Option<PathId> {
@@ -108,6 +108,7 @@ impl Connection {
         self.paths.multipath.as_ref()?.repeats_on.filter(|_| only_repeats)
     }
 
+    fn waiting(&mut self) -> Waiting {
         Waiting {
             stream_bytes: self.streams.waiting(),
             datagram_bytes: self.datagrams.waiting() as u64,
@@ -125,9 +126,8 @@ impl Connection {
 
 /// How long a packet is on its way to the peer: the round-trip time without the way back, which may be that of another path.
 pub(super) fn delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
-    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
-    let rtt = &path.tuple.rtt;
-    elsewhere.map_or_else(|| rtt.to_peer(), |way_back| rtt.smoothed().saturating_sub(way_back))
+    let to_peer = multipath.and_then(|multipath| multipath.to_peer(path.id));
+    to_peer.map_or_else(|| path.tuple.rtt.to_peer(), Rtt::smoothed)
 }
 
 fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> PathView {

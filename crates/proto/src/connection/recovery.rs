@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{Ack, PacketKind};
 
 use super::Connection;
-use super::ack_elsewhere::way_back;
+use super::ack_elsewhere::note_way_back;
 use super::delivery::{Fate, Owners};
 use super::dispatch::FrameContext;
 use super::extensions::Extensions;
@@ -141,7 +141,6 @@ impl Recovery<'_> {
         }
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(space, sample, cx.space);
-            self.note_way_back(space, cx.space);
         }
         if outcome.ack_eliciting {
             self.reset_pto(space);
@@ -175,23 +174,15 @@ impl Recovery<'_> {
         if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
+        if !paths.is_single()
+            && let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
+        {
+            note_way_back(self.now, paths, [id, over], &sample, max_ack_delay);
+        }
         if let Some(extension) =
             extensions.timestamps.as_mut().filter(|_| space.is_data() && space == arrived)
         {
             extension.on_rtt_sample(sample);
-        }
-    }
-
-    fn note_way_back(&mut self, space: SpaceId, arrived: SpaceId) {
-        let paths = &mut *self.owners.paths;
-        if paths.is_single() {
-            return;
-        }
-        let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived) else { return };
-        let other = paths.get(over).filter(|_| over != id);
-        let way_back = other.map(|path| way_back(path, paths.multipath.as_deref()));
-        if let Some(multipath) = &mut paths.multipath {
-            multipath.set_way_back(id, way_back);
         }
     }
 

@@ -1,12 +1,11 @@
 //! How paths are to be used: what both ends say of them, what they cost, and which way their acknowledgements take.
 
-use std::time::Duration;
-
 use fulmar_wire::{PathId, PathStatus};
 use smallvec::SmallVec;
 
 use super::Multipath;
 use crate::error::TransportError;
+use crate::rtt::Rtt;
 
 impl Multipath {
     /// The peer says whether a path should be used. Returns whether that is news.
@@ -40,16 +39,23 @@ impl Multipath {
         }
     }
 
-    /// The packets of a path were acknowledged on another one, whose way back takes so long; `None`: on the path itself.
-    pub(crate) fn set_way_back(&mut self, id: PathId, way_back: Option<Duration>) {
-        if let Some(entry) = self.entry(id) {
-            entry.way_back = way_back;
+    /// A packet of a path was acknowledged, `elsewhere` or on the path itself. Returns how long its packets are on their way to
+    /// the peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere. `is_first`: nothing that was
+    /// known of the path counts.
+    pub(crate) fn on_way_back(&mut self, id: PathId, elsewhere: bool, is_first: bool) -> Option<&mut Rtt> {
+        let entry = self.entry(id)?;
+        if is_first {
+            entry.to_peer = None;
         }
+        if elsewhere && entry.to_peer.is_none() {
+            entry.to_peer = Some(Rtt::default());
+        }
+        entry.to_peer.as_mut()
     }
 
-    /// How long the acknowledgements of a path are under way, if they come on another one.
-    pub(crate) fn way_back(&self, id: PathId) -> Option<Duration> {
-        self.entries.iter().find(|entry| entry.id == id)?.way_back
+    /// How long the packets of a path are on their way to the peer; `None` if no other one has brought an acknowledgement of them.
+    pub(crate) fn to_peer(&self, id: PathId) -> Option<&Rtt> {
+        self.entries.iter().find(|entry| entry.id == id)?.to_peer.as_ref()
     }
 
     /// An acknowledgement of a path was written; `over` is where a copy is to go, if any.
