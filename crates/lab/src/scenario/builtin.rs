@@ -119,6 +119,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/lte_geo",
     "multipath/congested",
     "multipath/long-and-short",
+    "multipath/narrow-way-back",
     "multipath/three-paths",
     "multipath/failover",
     "multipath/failover-second",

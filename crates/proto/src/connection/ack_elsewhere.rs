@@ -14,6 +14,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 
+use super::path_choice::delay;
 use super::reinjection::works;
 use super::write_order::Writers;
 use crate::log::ACK_DELAY_EXPONENT;
@@ -28,16 +29,29 @@ fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
     multipath.and_then(|multipath| multipath.to_peer(path.id)).map_or(half, |to_peer| to_peer.min().max(half))
 }
 
-/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
-/// each other.
+/// How long what is sent on a path now takes to the peer, at worst: all that the round trip was longer than usual last stands where it
+/// goes, and not where the answer comes from.
+fn present_delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let rtt = multipath.and_then(|multipath| multipath.to_peer(path.id)).unwrap_or(&path.tuple.rtt);
+    delay(path, multipath) + rtt.latest().saturating_sub(rtt.smoothed())
+}
+
+/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most if no queue stands there, and by more
+/// than they may wait for each other with the queue that there is. A way that is full would have one more load, and its queue
+/// would count as the round trip of this path.
 fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     let path = paths.get(id).filter(|path| path.tuple.rtt.has_sample())?;
+    let multipath = paths.multipath.as_deref();
     let worth = path.space.ack_policy().max_ack_delay;
     let others = paths.iter().filter(|other| other.id != id && works(other) && other.tuple.rtt.has_sample());
-    let way_back = |path| way_back(path, paths.multipath.as_deref());
-    let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
-    let (own, other) = (way_back(path), way_back(quickest));
-    (own >= other * 2 && own - other > worth).then_some(quickest.id)
+    let quickest = others.min_by_key(|other| (present_delay(other, multipath), other.id))?;
+    let own = match multipath.is_some_and(|multipath| multipath.is_acked_elsewhere(id)) {
+        // A queue where the answers come from is in the figures of both, then.
+        true => delay(path, multipath),
+        false => way_back(path, multipath),
+    };
+    let is_quick = way_back(path, multipath) >= way_back(quickest, multipath) * 2;
+    (is_quick && own > present_delay(quickest, multipath) + worth).then_some(quickest.id)
 }
 
 /// An acknowledgement of path `id` has come over path `over`, with this sample: what is left of it without the way back is the way
