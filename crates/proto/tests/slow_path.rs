@@ -148,7 +148,7 @@ fn no_acknowledgement_is_copied_to_a_path_whose_way_back_is_full() {
         inner(Flying { at: it.at + late, ..it })
     });
     // Until that is known, and the round trip without copies is.
-    for _ in 0..15 {
+    for _ in 0..25 {
         on_quick(&mut pair);
     }
     let copies = on_quick(&mut pair);

@@ -7,7 +7,8 @@
 //!
 //! Only paths have it that were opened beside others, from their first packet on. Where the way back changed amid a flight, the first
 //! copy would say in one what the acknowledgements under way say one by one: packet trains show the rate of a path by their spacing;
-//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start.
+//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start. Later it changes
+//! only where a queue on the quicker way takes what is won there, and controllers see round trips as if it had not.
 
 use std::time::Duration;
 
@@ -66,11 +67,12 @@ pub(super) fn note_way_back(
     let multipath = paths.multipath.as_deref();
     let (Some(path), Some(way)) = (paths.get(id), paths.get(over)) else { return };
     let way_back = way_back(way, multipath);
-    let is_first = path.tuple.rtt.first_sample() == Some(now);
-    if path.tuple.id == sample.tuple
-        && let Some(multipath) = &mut paths.multipath
-        && let Some(to_peer) = multipath.on_way_back(id, over != id, is_first)
-    {
+    let (is_used, is_first) = (path.tuple.id == sample.tuple, path.tuple.rtt.first_sample() == Some(now));
+    let Some(multipath) = paths.multipath.as_mut().filter(|_| is_used) else { return };
+    if is_first {
+        multipath.forget_ways(id);
+    }
+    if let Some(to_peer) = multipath.on_way_back(id, over != id, way_back) {
         to_peer.update(now, sample.rtt.saturating_sub(way_back), sample.ack_delay, max_ack_delay);
     }
 }

@@ -1,5 +1,7 @@
 //! A path ID that is not gone: what both ends say of it, and its connection IDs until it is open.
 
+use std::time::Duration;
+
 use fulmar_wire::{Frame, PathId, PathStatus, VarInt};
 
 use super::{LocalCids, RemoteCids};
@@ -26,6 +28,8 @@ pub(super) struct Entry {
     /// How long its packets are on their way to the peer, once another path has brought an acknowledgement of them: its round
     /// trips are of several ways back since.
     pub(super) to_peer: Option<Rtt>,
+    /// The shortest of the ways that have brought an acknowledgement since.
+    pub(super) way_back_min: Duration,
     /// The path that is to carry a copy of its last acknowledgement, as that one is quicker.
     pub(super) ack_copy: Option<PathId>,
 }
@@ -42,6 +46,7 @@ impl Entry {
             cost: 1,
             acked_elsewhere: false,
             to_peer: None,
+            way_back_min: Duration::MAX,
             ack_copy: None,
         }
     }
