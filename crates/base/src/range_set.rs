@@ -80,30 +80,34 @@ impl RangeSet {
         true
     }
 
-    /// Adds all values of `range`.
-    pub fn insert(&mut self, range: Range<u64>) {
+    /// Adds all values of `range`; returns how many of them were no members.
+    pub fn insert(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
-            return;
+            return 0;
         }
         // All ranges in `from..to` overlap or touch the new one.
         let from = self.ranges.partition_point(|r| r.end < range.start);
         let to = self.ranges.partition_point(|r| r.start <= range.end);
         if from == to {
+            let added = range.end - range.start;
             self.ranges.insert(from, range);
-            return;
+            return added;
         }
+        let before: u64 = self.ranges.range(from..to).map(|r| r.end - r.start).sum();
         let start = range.start.min(self.ranges[from].start);
         let end = range.end.max(self.ranges[to - 1].end);
         self.ranges[from] = start..end;
         if to - from > 1 {
             self.ranges.drain(from + 1..to);
         }
+        end - start - before
     }
 
-    /// Removes all values of `range`.
-    pub fn remove(&mut self, range: Range<u64>) {
+    /// Removes all values of `range`; returns how many of them were members.
+    pub fn remove(&mut self, range: Range<u64>) -> u64 {
+        let mut removed = 0;
         if range.is_empty() {
-            return;
+            return removed;
         }
         let mut index = self.ranges.partition_point(|r| r.end <= range.start);
         while let Some(found) = self.ranges.get_mut(index) {
@@ -111,6 +115,7 @@ impl RangeSet {
                 break;
             }
             let (start, end) = (found.start, found.end);
+            removed += end.min(range.end) - start.max(range.start);
             if start < range.start && range.end < end {
                 found.end = range.start;
                 self.ranges.insert(index + 1, range.end..end);
@@ -125,6 +130,7 @@ impl RangeSet {
                 self.ranges.remove(index);
             }
         }
+        removed
     }
 
     /// Removes and returns the range with the smallest members.

@@ -302,6 +302,11 @@ impl Datagrams {
         self.outgoing.first().map(|data| Datagram { data }.encoded_len())
     }
 
+    /// The bytes of all datagrams that wait to be sent.
+    pub(crate) fn waiting(&self) -> usize {
+        self.outgoing.waiting()
+    }
+
     /// Wakes an application that waits for room, if there is some.
     fn unblock(&mut self) {
         if self.send_blocked && self.outgoing.is_half_empty() {

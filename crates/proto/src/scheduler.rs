@@ -63,14 +63,23 @@ pub struct PathView {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// Bytes of streams that were never sent; what flow control holds back is among them.
+    /// Bytes of streams that were never sent, or are to be sent again; what flow control holds back is among them.
     pub stream_bytes: u64,
+    /// Bytes of unreliable datagrams.
+    pub datagram_bytes: u64,
     /// The urgency of the stream that is written next (RFC 9218), 0 to 7, the most urgent first; `None` if none waits.
     pub urgency: Option<u8>,
     /// The bytes of the frame of the unreliable datagram that is written next; `None` if none waits.
     pub datagram: Option<usize>,
     /// When the first of the unreliable datagrams that wait will be of no use any more.
     pub deadline: Option<Instant>,
+}
+
+impl Waiting {
+    /// Bytes of streams and of unreliable datagrams.
+    pub fn bytes(&self) -> u64 {
+        self.stream_bytes.saturating_add(self.datagram_bytes)
+    }
 }
 
 /// The paths that may carry data, in the order in which they are asked. Up to eight take no allocation.

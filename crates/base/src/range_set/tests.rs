@@ -27,9 +27,17 @@ proptest! {
         let mut model = BTreeSet::new();
         for op in ops {
             match op {
-                Op::Insert(range) => { model.extend(range.clone()); set.insert(range); }
+                Op::Insert(range) => {
+                    let before = model.len();
+                    model.extend(range.clone());
+                    prop_assert_eq!(set.insert(range), (model.len() - before) as u64);
+                }
                 Op::InsertOne(value) => prop_assert_eq!(set.insert_one(value), model.insert(value)),
-                Op::Remove(range) => { model.retain(|v| !range.contains(v)); set.remove(range); }
+                Op::Remove(range) => {
+                    let before = model.len();
+                    model.retain(|v| !range.contains(v));
+                    prop_assert_eq!(set.remove(range), (before - model.len()) as u64);
+                }
             }
             prop_assert_eq!(set.iter().flatten().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
             let ranges: Vec<_> = set.iter().collect();

@@ -7,37 +7,74 @@
 //!
 //! Only paths have it that were opened beside others, from their first packet on. Where the way back changed amid a flight, the first
 //! copy would say in one what the acknowledgements under way say one by one: packet trains show the rate of a path by their spacing;
-//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start.
+//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start. Later it changes
+//! only where a queue on the quicker way takes what is won there, and controllers see round trips as if it had not.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 
+use super::path_choice::delay;
 use super::reinjection::works;
 use super::write_order::Writers;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::FrameWriter;
 use crate::path::{Multipath, Path, Paths};
+use crate::space::RttSample;
 
-/// How long an acknowledgement is on its way back over a path, by a guess: half of the smallest round trip. Where the peer's
-/// acknowledgements come over a quicker path, what is left of it without their way is the way there, and the way back takes as long.
-pub(super) fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
-    let min = path.tuple.rtt.min();
-    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
-    elsewhere.map_or(min / 2, |elsewhere| min.saturating_sub(elsewhere).max(min / 2))
+/// How long an acknowledgement is on its way back over a path where no queue stands, by a guess: half of the smallest round trip.
+/// Where the peer's acknowledgements come over a quicker path, the way back takes as long as the way there.
+fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let half = path.tuple.rtt.min() / 2;
+    multipath.and_then(|multipath| multipath.to_peer(path.id)).map_or(half, |to_peer| to_peer.min().max(half))
 }
 
-/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
-/// each other.
+/// How long what is sent on a path now takes to the peer, at worst: all that the round trip was longer than usual last stands where it
+/// goes, and not where the answer comes from.
+fn present_delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let rtt = multipath.and_then(|multipath| multipath.to_peer(path.id)).unwrap_or(&path.tuple.rtt);
+    delay(path, multipath) + rtt.latest().saturating_sub(rtt.smoothed())
+}
+
+/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most if no queue stands there, and by more
+/// than they may wait for each other with the queue that there is. A way that is full would have one more load, and its queue
+/// would count as the round trip of this path.
 fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     let path = paths.get(id).filter(|path| path.tuple.rtt.has_sample())?;
+    let multipath = paths.multipath.as_deref();
     let worth = path.space.ack_policy().max_ack_delay;
     let others = paths.iter().filter(|other| other.id != id && works(other) && other.tuple.rtt.has_sample());
-    let way_back = |path| way_back(path, paths.multipath.as_deref());
-    let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
-    let (own, other) = (way_back(path), way_back(quickest));
-    (own >= other * 2 && own - other > worth).then_some(quickest.id)
+    let quickest = others.min_by_key(|other| (present_delay(other, multipath), other.id))?;
+    let own = match multipath.is_some_and(|multipath| multipath.is_acked_elsewhere(id)) {
+        // A queue where the answers come from is in the figures of both, then.
+        true => delay(path, multipath),
+        false => way_back(path, multipath),
+    };
+    let is_quick = way_back(path, multipath) >= way_back(quickest, multipath) * 2;
+    (is_quick && own > present_delay(quickest, multipath) + worth).then_some(quickest.id)
+}
+
+/// An acknowledgement of path `id` has come over path `over`, with this sample: what is left of it without the way back is the way
+/// to the peer.
+pub(super) fn note_way_back(
+    now: Instant,
+    paths: &mut Paths,
+    [id, over]: [PathId; 2],
+    sample: &RttSample,
+    max_ack_delay: Option<Duration>,
+) {
+    let multipath = paths.multipath.as_deref();
+    let (Some(path), Some(way)) = (paths.get(id), paths.get(over)) else { return };
+    let way_back = way_back(way, multipath);
+    let (is_used, is_first) = (path.tuple.id == sample.tuple, path.tuple.rtt.first_sample() == Some(now));
+    let Some(multipath) = paths.multipath.as_mut().filter(|_| is_used) else { return };
+    if is_first {
+        multipath.forget_ways(id);
+    }
+    if let Some(to_peer) = multipath.on_way_back(id, over != id, way_back) {
+        to_peer.update(now, sample.rtt.saturating_sub(way_back), sample.ack_delay, max_ack_delay);
+    }
 }
 
 /// Whether a copy waits for this path, or what came on one that is gone is to be acknowledged on it.

@@ -131,6 +131,10 @@ impl<'c> Owners<'c> {
             | SentFrame::DataBlocked
             | SentFrame::StreamDataBlocked(_)
             | SentFrame::StreamsBlocked(_) => {
+                if !acked && let Some(multipath) = &mut self.paths.multipath {
+                    // What waits now is not only what was queued for one of the paths.
+                    multipath.repeats_on = None;
+                }
                 match fate {
                     Fate::Acked => self.streams.on_acked(token),
                     Fate::Lost | Fate::Held => self.streams.on_lost(token),

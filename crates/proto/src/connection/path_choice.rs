@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::Connection;
 use crate::datagram::{Transmit, TransmitBatch};
 use crate::path::{Multipath, Path, Pending};
+use crate::rtt::Rtt;
 use crate::scheduler::{PathOrder, PathView, Waiting};
 
 impl Connection {
@@ -76,7 +77,7 @@ impl Connection {
     /// The paths that may carry data, in the order of the scheduler: those that are validated, answer, and are no backup; of
     /// those that are left, if there are none, the better ones.
     fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
-        let waiting = self.waiting();
+        let (waiting, repeats_on) = (self.waiting(), self.repeats_on());
         let (paths, Some(multipath)) = self.paths.with_multipath() else { return PathOrder::default() };
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
         for (index, path) in paths.iter_mut().enumerate() {
@@ -87,6 +88,9 @@ impl Connection {
         let mut order = PathOrder::default();
         match &*views {
             [only] => order.push(only.id),
+            views if let Some(view) = views.iter().find(|view| repeats_on == Some(view.id)) => {
+                order.push(view.id);
+            }
             views => {
                 if let Some(multipath) = &mut self.paths.multipath {
                     multipath.scheduler().schedule(now, views, &waiting, &mut order);
@@ -96,9 +100,18 @@ impl Connection {
         order
     }
 
+    /// The path for which copies were queued: as long as nothing but them waits they leave nowhere else, least of all on the path that
+    /// they are to overtake.
+    fn repeats_on(&self) -> Option<PathId> {
+        let only_repeats =
+            self.streams.is_repeating() && !self.streams.has_fresh() && !self.datagrams.wants_to_send();
+        self.paths.multipath.as_ref()?.repeats_on.filter(|_| only_repeats)
+    }
+
     fn waiting(&mut self) -> Waiting {
         Waiting {
-            stream_bytes: self.streams.unsent(),
+            stream_bytes: self.streams.waiting(),
+            datagram_bytes: self.datagrams.waiting() as u64,
             urgency: self.streams.next_urgency(),
             datagram: self.datagrams.next_frame_len(),
             deadline: self.datagrams.next_timeout(),
@@ -113,9 +126,8 @@ impl Connection {
 
 /// How long a packet is on its way to the peer: the round-trip time without the way back, which may be that of another path.
 pub(super) fn delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
-    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
-    let rtt = &path.tuple.rtt;
-    elsewhere.map_or_else(|| rtt.to_peer(), |way_back| rtt.smoothed().saturating_sub(way_back))
+    let to_peer = multipath.and_then(|multipath| multipath.to_peer(path.id));
+    to_peer.map_or_else(|| path.tuple.rtt.to_peer(), Rtt::smoothed)
 }
 
 fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> PathView {

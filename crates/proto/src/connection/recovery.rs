@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{Ack, PacketKind};
 
 use super::Connection;
-use super::ack_elsewhere::way_back;
+use super::ack_elsewhere::note_way_back;
 use super::delivery::{Fate, Owners};
 use super::dispatch::FrameContext;
 use super::extensions::Extensions;
@@ -141,7 +141,6 @@ impl Recovery<'_> {
         }
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(space, sample, cx.space);
-            self.note_way_back(space, cx.space);
         }
         if outcome.ack_eliciting {
             self.reset_pto(space);
@@ -166,7 +165,8 @@ impl Recovery<'_> {
     }
 
     /// Whichever path has brought the acknowledgement, the time until it came is what timers, windows and rates go by: most of those
-    /// that follow come the same way. What only depends on the way to the peer takes it apart (`path_choice.rs: delay`).
+    /// that follow come the same way. What only depends on the way to the peer takes it apart (`path_choice.rs: delay`), and what looks for
+    /// queues compares like with like (`Multipath::steady_rtt`).
     fn on_rtt_sample(&mut self, space: SpaceId, sample: RttSample, arrived: SpaceId) {
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
         let max_ack_delay = handshake.is_confirmed().then(|| peer_max_ack_delay(handshake, extensions));
@@ -175,23 +175,15 @@ impl Recovery<'_> {
         if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
+        if !paths.is_single()
+            && let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
+        {
+            note_way_back(self.now, paths, [id, over], &sample, max_ack_delay);
+        }
         if let Some(extension) =
             extensions.timestamps.as_mut().filter(|_| space.is_data() && space == arrived)
         {
             extension.on_rtt_sample(sample);
-        }
-    }
-
-    fn note_way_back(&mut self, space: SpaceId, arrived: SpaceId) {
-        let paths = &mut *self.owners.paths;
-        if paths.is_single() {
-            return;
-        }
-        let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived) else { return };
-        let other = paths.get(over).filter(|_| over != id);
-        let way_back = other.map(|path| way_back(path, paths.multipath.as_deref()));
-        if let Some(multipath) = &mut paths.multipath {
-            multipath.set_way_back(id, way_back);
         }
     }
 
@@ -243,6 +235,8 @@ impl Recovery<'_> {
     fn apply(&mut self, space: SpaceId, outcome: &AckOutcome, losses: &Losses) {
         let now = self.now;
         self.couple(space, losses);
+        let multipath = self.owners.paths.multipath.as_deref();
+        let steady_rtt = multipath.filter(|_| space.is_data()).and_then(|m| m.steady_rtt(space.path()));
         let Some(path) = path_of(self.owners.paths, space) else { return };
         let (_, Tuples { used: tuple, off_path }) = path.split();
         // Whether the path has become narrower must be known before the losses are taken for congestion, and
@@ -260,7 +254,9 @@ impl Recovery<'_> {
         if outcome.packets > 0 {
             tuple.ecn.on_progress();
         }
-        tuple.congestion.end_ack(now, sample.map(|sample| sample.rtt), ack_delay, ce, &tuple.rtt);
+        // A way back that has changed is no queue.
+        let rtt = sample.map(|sample| steady_rtt.unwrap_or(sample.rtt));
+        tuple.congestion.end_ack(now, rtt, ack_delay, ce, &tuple.rtt);
         if ce > 0 {
             tuple.congestion.on_ce(now, ce, &tuple.rtt);
         }

@@ -34,6 +34,15 @@ impl Recovery<'_> {
     }
 }
 
+/// Queues frames that are under way on a path once more, for the path that sends: that they arrive sooner, or at all, holds for it alone.
+pub(super) fn repeat_here(sender: &mut Sender<'_>, under_way_on: PathId, frames: &[SentFrame]) {
+    let here = sender.parts.path().id;
+    Owners::of(&mut sender.parts).deliver(SpaceId::Data(under_way_on), frames, Fate::Probed);
+    if let Some(multipath) = &mut sender.parts.paths.multipath {
+        multipath.repeats_on = Some(here);
+    }
+}
+
 /// Queues what is under way on other paths, if a copy from here arrives before an acknowledgement could tell that it was of no
 /// use: on slower paths almost all of it, also for what they lose. What should have been acknowledged by now is late, and no
 /// acknowledgement is to be waited for: where a queue has filled meanwhile, the path is slower than it was known to be. That counts only for
@@ -62,7 +71,7 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
         let is_slow = |sent| sent + answered > arrival || sent + overdue <= now && sent < answered_here;
         path.space.take_slow(room, is_slow, &mut frames);
         if !frames.is_empty() {
-            return Owners::of(&mut sender.parts).deliver(SpaceId::Data(other), &frames, Fate::Probed);
+            return repeat_here(sender, other, &frames);
         }
     }
 }

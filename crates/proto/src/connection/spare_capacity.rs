@@ -9,10 +9,8 @@
 //! Where forward erasure correction protects the ends of transfers, repair symbols take the place of the copies: one of them
 //! repairs any loss.
 
-use super::delivery::{Fate, Owners};
-use super::reinjection::repeat_what_is_slow;
+use super::reinjection::{repeat_here, repeat_what_is_slow};
 use super::transmit::Sender;
-use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 use crate::path::Pending;
 
@@ -49,8 +47,7 @@ fn repeat_preemptively(sender: &mut Sender<'_>) {
 }
 
 fn repeat(sender: &mut Sender<'_>, frames: &[SentFrame]) {
-    let space = SpaceId::Data(sender.parts.path().id);
-    Owners::of(&mut sender.parts).deliver(space, frames, Fate::Probed);
+    repeat_here(sender, sender.parts.path().id, frames);
 }
 
 /// Whether repair symbols take the place of copies.

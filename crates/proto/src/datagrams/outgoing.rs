@@ -64,6 +64,11 @@ impl Outgoing {
         self.queue.is_empty()
     }
 
+    /// The bytes of the datagrams that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.bytes - OVERHEAD_BYTES * self.queue.len()
+    }
+
     /// The longest datagram that fits the empty queue.
     pub(super) fn len_max(&self) -> usize {
         self.limit.saturating_sub(OVERHEAD_BYTES)

@@ -81,6 +81,8 @@ pub(crate) struct Multipath {
     pub(crate) left: LeftPaths,
     /// Copies of unreliable datagrams that wait for their paths.
     pub(crate) copies: DatagramCopies,
+    /// The path for whose spare capacity the stream data is meant that is sent once more, while nothing else is to be sent.
+    pub(crate) repeats_on: Option<PathId>,
 }
 
 impl std::fmt::Debug for MultipathSetup {
@@ -118,6 +120,7 @@ impl Multipath {
             cids_blocked: Latest::new((PathId::ZERO, 0)),
             left: LeftPaths::default(),
             copies: DatagramCopies::default(),
+            repeats_on: None,
         };
         new.entries[0].is_open = true;
         for id in 1..=local_max {

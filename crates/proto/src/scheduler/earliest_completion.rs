@@ -80,7 +80,7 @@ impl Choice<'_> {
     /// How many bytes arrive here before the first one on the path that is the next quickest. Where more waits than the window lets
     /// leave, that one gets its share in any case.
     fn in_advance(&self, next: Option<&Self>, waiting: &Waiting) -> u64 {
-        let Some(next) = next.filter(|_| waiting.stream_bytes <= self.path.window_left) else {
+        let Some(next) = next.filter(|_| waiting.bytes() <= self.path.window_left) else {
             return u64::MAX;
         };
         let bytes = u128::from(self.rate) * (next.delay - self.delay).as_micros() / 1_000_000;
@@ -129,7 +129,7 @@ impl Quicker {
 
     /// After what time all that waits would have arrived without other paths; `None` if there is none.
     fn completion(&self, waiting: &Waiting) -> Option<Duration> {
-        Some(self.delay? + time(waiting.stream_bytes, self.rate))
+        Some(self.delay? + time(waiting.bytes(), self.rate))
     }
 }
 

@@ -54,6 +54,24 @@ fn a_slow_path_carries_data_only_if_it_arrives_before_the_quick_one_is_through()
 }
 
 #[test]
+fn datagrams_wait_like_what_streams_have_to_send() {
+    for kind in [SchedulerKind::EarliestCompletion, SchedulerKind::Redundant] {
+        let scheduler = &mut *build(kind);
+        // 1 MB a second with 10 ms to the peer, and 100 ms to the peer.
+        let paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+        for (stream_bytes, datagram_bytes, expected) in
+            [(0, 80_000, &[1][..]), (0, 100_000, &[1, 0]), (50_000, 30_000, &[1]), (50_000, 50_000, &[1, 0])]
+        {
+            let (mut order, waiting) =
+                (PathOrder::default(), Waiting { stream_bytes, datagram_bytes, ..Waiting::default() });
+            scheduler.schedule(Instant::ZERO, &paths, &waiting, &mut order);
+            let ids: Vec<_> = order.as_slice().iter().map(|(id, _)| id.0).collect();
+            assert_eq!(ids, expected, "{kind}: {stream_bytes} and {datagram_bytes}");
+        }
+    }
+}
+
+#[test]
 fn a_new_path_is_no_quicker_than_it_was_seen_to_be() {
     let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
     let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];

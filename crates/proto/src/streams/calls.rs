@@ -63,6 +63,7 @@ impl Streams {
     pub(super) fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
         let send = self.table.send_mut(id).filter(|send| !send.is_abandoned()).ok_or(ClosedStream)?;
         self.unsent -= send.unsent();
+        self.lost_bytes -= send.lost_bytes();
         let released = send.reset(code);
         self.release(id, released);
         self.sync(id);
@@ -80,9 +81,10 @@ impl Streams {
         }
         let send = self.table.send_mut(id).filter(|send| !send.is_abandoned());
         let send = send.ok_or(ResetAtError::ClosedStream)?;
-        let before = send.unsent();
+        let before = (send.unsent(), send.lost_bytes());
         let released = send.reset_at(code, reliable_size);
-        self.unsent -= before - send.unsent();
+        self.unsent -= before.0 - send.unsent();
+        self.lost_bytes -= before.1 - send.lost_bytes();
         self.release(id, released);
         self.sync(id);
         Ok(())

@@ -85,6 +85,8 @@ pub struct Streams {
     budget: SendBudget,
     /// Bytes of all streams that were never sent.
     unsent: u64,
+    /// Bytes of all streams that are to be sent again.
+    lost_bytes: u64,
     receive_budget: ReceiveBudget,
     /// How many streams have sent their last byte.
     ends_sent: u32,
@@ -147,6 +149,7 @@ impl Streams {
             stream_demand: 0,
             budget: SendBudget::new(config.send_window, memory.send.clone()),
             unsent: 0,
+            lost_bytes: 0,
             receive_budget: ReceiveBudget::new(memory.receive.clone()),
             ends_sent: 0,
             control: VecDeque::new(),
@@ -210,6 +213,7 @@ impl Streams {
             }
         }
         self.unsent = self.table.sending().map(SendHalf::unsent).sum();
+        self.lost_bytes = 0;
         for (id, released) in restarted {
             self.budget.release(released);
             self.wake_writer(id, &mut None);
@@ -244,9 +248,9 @@ impl Streams {
         self.budget.held()
     }
 
-    /// Bytes that were never sent. What was lost waits, too, and does not count: it is little.
-    pub(crate) fn unsent(&self) -> u64 {
-        self.unsent
+    /// Bytes that wait to be sent, for the first time or again; what flow control holds back is among them.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.unsent + self.lost_bytes
     }
 
     /// What happened so far.

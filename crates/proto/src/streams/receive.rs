@@ -76,6 +76,7 @@ impl Streams {
         send.set_stopped(frame.error_code);
         // RFC 9000 §3.5: a RESET_STREAM frame answers, with the same code.
         self.unsent -= send.unsent();
+        self.lost_bytes -= send.lost_bytes();
         let released = send.reset(frame.error_code);
         self.release(frame.id, released);
         self.sync(frame.id);

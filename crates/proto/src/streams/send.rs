@@ -122,6 +122,11 @@ impl SendHalf {
         self.buffer.unsent()
     }
 
+    /// Bytes to send again.
+    pub(super) fn lost_bytes(&self) -> u64 {
+        self.buffer.lost_bytes()
+    }
+
     /// Bytes held for this stream.
     pub(super) fn held(&self) -> u64 {
         self.buffer.held()

@@ -37,6 +37,8 @@ pub(super) struct SendBuffer {
     acked: RangeSet,
     /// Ranges to send again: sent, lost, and not acknowledged.
     lost: RangeSet,
+    /// How many bytes they have.
+    lost_bytes: u64,
     /// What the buffers for copied bytes take, in bytes.
     allocated: usize,
 }
@@ -138,6 +140,11 @@ impl SendBuffer {
         self.end - self.next
     }
 
+    /// Bytes to send again.
+    pub(super) fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+
     /// Bytes that are held: written, and not acknowledged up to the first gap.
     pub(super) fn held(&self) -> u64 {
         self.end - self.acked_prefix
@@ -169,7 +176,7 @@ impl SendBuffer {
         }
         self.end = self.end.min(end);
         self.cursor = self.cursor.min(self.chunks.len().saturating_sub(1));
-        self.lost.remove(offset..u64::MAX);
+        self.lost_bytes -= self.lost.remove(offset..u64::MAX);
     }
 
     /// Whether everything below `offset` is acknowledged.
@@ -182,7 +189,7 @@ impl SendBuffer {
         debug_assert!(self.acked_prefix == 0 && self.acked.is_empty(), "something was acknowledged");
         self.next = self.acked_prefix;
         self.cursor = 0;
-        self.lost = RangeSet::new();
+        (self.lost, self.lost_bytes) = (RangeSet::new(), 0);
     }
 
     /// Copies new data from [`SendBuffer::next`] into a packet.
@@ -233,13 +240,13 @@ impl SendBuffer {
 
     /// A lost range was written into a packet again.
     pub(super) fn on_old_sent(&mut self, range: Range<u64>) {
-        self.lost.remove(range);
+        self.lost_bytes -= self.lost.remove(range);
     }
 
     /// A range was acknowledged. Returns how many bytes need no longer be held.
     pub(super) fn on_acked(&mut self, range: Range<u64>) -> u64 {
         if !self.lost.is_empty() {
-            self.lost.remove(range.clone());
+            self.lost_bytes -= self.lost.remove(range.clone());
         }
         if range.start > self.acked_prefix {
             self.acked.insert(range);
@@ -289,14 +296,14 @@ impl SendBuffer {
         if range.is_empty() {
             return;
         }
-        self.lost.insert(range.clone());
+        self.lost_bytes += self.lost.insert(range.clone());
         // Where packets are lost here and there, there are many ranges before this one.
         for acked in self.acked.iter_behind(range.start) {
             if acked.start >= range.end {
                 break;
             }
             // Acknowledged in another packet; `lost` and `acked` stay disjoint.
-            self.lost.remove(acked);
+            self.lost_bytes -= self.lost.remove(acked);
         }
     }
 }

@@ -150,11 +150,18 @@ impl End {
         std::iter::from_fn(|| self.streams.poll_event()).collect()
     }
 
+    /// What is counted over all streams is the sum of what each has.
+    fn assert_counts(&self) {
+        let streams = &self.streams;
+        let sum = |count: fn(&SendHalf) -> u64| streams.table.sending().map(count).sum::<u64>();
+        assert_eq!((streams.unsent, streams.lost_bytes), (sum(SendHalf::unsent), sum(SendHalf::lost_bytes)));
+    }
+
     /// Nothing is left of any stream.
     fn assert_idle(&mut self) {
         let streams = &mut self.streams;
         assert_eq!(streams.count(), 0, "{:?}", streams.table);
-        assert_eq!((streams.send_buffered(), streams.unsent()), (0, 0));
+        assert_eq!((streams.send_buffered(), streams.waiting()), (0, 0));
         assert!(!streams.wants_to_send());
         assert_eq!((streams.lost.len(), streams.fresh.len(), streams.control.len()), (0, 0, 0));
         assert_eq!(streams.window.unconsumed(), 0);

@@ -24,7 +24,12 @@ impl Streams {
 
     /// Whether there is lost data, or new data that flow control allows.
     pub(crate) fn has_data_to_send(&self) -> bool {
-        self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
+        self.has_lost() || self.has_fresh()
+    }
+
+    /// Whether there is new data that flow control allows.
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty() && self.credit.available() > 0
     }
 
     /// The urgency of the stream whose data is written next.
@@ -150,6 +155,7 @@ impl Streams {
                 return false;
             }
             let Some(len) = send.write_lost(id, out) else { return false };
+            self.lost_bytes -= len as u64;
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
             match self.repeating {
@@ -229,7 +235,9 @@ impl Streams {
     /// The peer has these bytes of a stream, and its end if `fin`: one STREAM frame, or several that follow one another.
     pub(crate) fn on_stream_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
         let Some(send) = self.table.send_mut(id) else { return };
+        let before = send.lost_bytes();
         let acked = send.on_acked(range, fin);
+        self.lost_bytes -= before - send.lost_bytes();
         self.apply_acked(id, &acked);
     }
 
@@ -268,7 +276,9 @@ impl Streams {
         let Some(stream) = self.table.get_mut(id) else { return };
         match (token, &mut stream.send, &mut stream.recv) {
             (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => {
+                let before = send.lost_bytes();
                 send.on_lost(offset..offset + u64::from(len), fin);
+                self.lost_bytes += send.lost_bytes() - before;
             }
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
             (&SentFrame::ResetStreamAt { reliable_size, .. }, Some(send), _) => {

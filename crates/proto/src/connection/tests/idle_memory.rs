@@ -22,7 +22,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("limits remembered", 8, 0),
     ("undecryptable packets", 32, 0),
     ("paths", 32, 3_872),
-    ("streams", 968, 0),
+    ("streams", 976, 0),
     ("datagrams", 232, 0),
     ("extensions", 272, 0),
     ("address tokens", 96, 17),
@@ -32,7 +32,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 7_466;
+const TOTAL_MAX: usize = 7_474;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {

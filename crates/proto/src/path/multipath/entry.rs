@@ -7,6 +7,7 @@ use fulmar_wire::{Frame, PathId, PathStatus, VarInt};
 use super::{LocalCids, RemoteCids};
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Latest;
+use crate::rtt::Rtt;
 
 /// A path ID that is not gone.
 #[derive(Debug)]
@@ -22,8 +23,13 @@ pub(super) struct Entry {
     pub(super) heard: Option<(u64, bool)>,
     /// What it costs to use the path.
     pub(super) cost: u32,
-    /// How long its acknowledgements are under way, if another path brings them.
-    pub(super) way_back: Option<Duration>,
+    /// Whether another path has brought its last acknowledgement.
+    pub(super) acked_elsewhere: bool,
+    /// How long its packets are on their way to the peer, once another path has brought an acknowledgement of them: its round
+    /// trips are of several ways back since.
+    pub(super) to_peer: Option<Rtt>,
+    /// The shortest of the ways that have brought an acknowledgement since.
+    pub(super) way_back_min: Duration,
     /// The path that is to carry a copy of its last acknowledgement, as that one is quicker.
     pub(super) ack_copy: Option<PathId>,
 }
@@ -38,7 +44,9 @@ impl Entry {
             said: Latest::new((0, true)),
             heard: None,
             cost: 1,
-            way_back: None,
+            acked_elsewhere: false,
+            to_peer: None,
+            way_back_min: Duration::MAX,
             ack_copy: None,
         }
     }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::Multipath;
 use crate::error::TransportError;
+use crate::rtt::Rtt;
 
 impl Multipath {
     /// The peer says whether a path should be used. Returns whether that is news.
@@ -40,16 +41,44 @@ impl Multipath {
         }
     }
 
-    /// The packets of a path were acknowledged on another one, whose way back takes so long; `None`: on the path itself.
-    pub(crate) fn set_way_back(&mut self, id: PathId, way_back: Option<Duration>) {
+    /// A packet of a path was acknowledged, `elsewhere` or on the path itself, by a way back that takes so long. Returns how long its
+    /// packets are on their way to the peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
+    pub(crate) fn on_way_back(
+        &mut self,
+        id: PathId,
+        elsewhere: bool,
+        way_back: Duration,
+    ) -> Option<&mut Rtt> {
+        let entry = self.entry(id)?;
+        entry.acked_elsewhere = elsewhere;
+        if elsewhere && entry.to_peer.is_none() {
+            (entry.to_peer, entry.way_back_min) = (Some(Rtt::default()), way_back);
+        }
+        entry.way_back_min = entry.way_back_min.min(way_back);
+        entry.to_peer.as_mut()
+    }
+
+    /// Nothing that was known of the ways of a path counts any more: it leads elsewhere.
+    pub(crate) fn forget_ways(&mut self, id: PathId) {
         if let Some(entry) = self.entry(id) {
-            entry.way_back = way_back;
+            entry.to_peer = None;
         }
     }
 
-    /// How long the acknowledgements of a path are under way, if they come on another one.
-    pub(crate) fn way_back(&self, id: PathId) -> Option<Duration> {
-        self.entries.iter().find(|entry| entry.id == id)?.way_back
+    /// The last sample of a path's round trip as it would have been by the shortest way back; `None` if none came elsewhere.
+    pub(crate) fn steady_rtt(&self, id: PathId) -> Option<Duration> {
+        let entry = self.entries.iter().find(|entry| entry.id == id)?;
+        Some(entry.to_peer.as_ref()?.latest() + entry.way_back_min)
+    }
+
+    /// How long the packets of a path are on their way to the peer; `None` if no other one has brought an acknowledgement of them.
+    pub(crate) fn to_peer(&self, id: PathId) -> Option<&Rtt> {
+        self.entries.iter().find(|entry| entry.id == id)?.to_peer.as_ref()
+    }
+
+    /// Whether another path has brought the last acknowledgement of a path.
+    pub(crate) fn is_acked_elsewhere(&self, id: PathId) -> bool {
+        self.entries.iter().any(|entry| entry.id == id && entry.acked_elsewhere)
     }
 
     /// An acknowledgement of a path was written; `over` is where a copy is to go, if any.

@@ -224,7 +224,9 @@ fn packets_that_hundreds_overtake_are_all_acknowledged() {
             if acks.needs_ack(at(0)) {
                 let bytes = write(&mut acks, at(0));
                 let ack = decode(&bytes);
-                ack.ranges().for_each(|range| reported.insert(*range.start()..range.end() + 1));
+                for range in ack.ranges() {
+                    reported.insert(*range.start()..range.end() + 1);
+                }
                 ranges_max = ranges_max.max(ack.ranges().count());
                 (written, largest) = (written + 1, ack.largest.get());
             } else if hears && i % 64 == 30 {

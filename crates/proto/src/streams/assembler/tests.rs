@@ -213,12 +213,16 @@ proptest! {
         let missing = |model: &RangeSet| {
             let mut missing = RangeSet::new();
             missing.insert(0..size.min(24_000));
-            model.iter().for_each(|range| missing.remove(range));
+            for range in model.iter() {
+                missing.remove(range);
+            }
             missing
         };
         // What is read is what was received and no more, and the rest fits into the gaps.
         let mut read = RangeSet::new();
-        drain(&mut assembler, 500, false).into_iter().for_each(|range| read.insert(range));
+        for range in drain(&mut assembler, 500, false) {
+            read.insert(range);
+        }
         prop_assert_eq!(&read, &model);
         prop_assert!(assembler.out_of_order.is_empty() && assembler.held() == 0);
         for gap in missing(&model).iter() {

@@ -36,17 +36,26 @@ fn a_request_and_its_answer_leave_nothing_behind() {
 }
 
 #[test]
-fn what_was_never_sent_is_told() {
+fn what_waits_to_be_sent_is_told() {
     let (mut client, mut server) = default_pair();
     let ids = [Dir::Bi, Dir::Uni].map(|dir| client.streams.open(dir).unwrap());
     for id in ids {
         assert_eq!(client.streams.send(id).write(&[7; 20_000]), Ok(20_000));
     }
-    assert_eq!(client.streams.unsent(), 40_000);
+    assert_eq!(client.streams.waiting(), 40_000);
     client.streams.send(ids[0]).reset(code(1)).unwrap();
-    assert_eq!(client.streams.unsent(), 20_000);
+    assert_eq!(client.streams.waiting(), 20_000);
+    let sent: Vec<_> = std::iter::from_fn(|| client.packet(1_200)).collect();
+    assert_eq!(client.streams.waiting(), 0);
+    sent.iter().for_each(|packet| client.lost(packet));
+    assert_eq!(client.streams.waiting(), 20_000, "what was lost waits as well");
+    sent.iter().take(5).for_each(|packet| client.acked(packet));
+    assert!((14_000..16_000).contains(&client.streams.waiting()), "and has arrived after all");
+    client.assert_counts();
+    client.streams.send(ids[1]).reset(code(1)).unwrap();
+    assert_eq!(client.streams.waiting(), 0, "nobody waits for it any more");
     flush(&mut client, &mut server);
-    assert_eq!(client.streams.unsent(), 0);
+    assert_eq!(client.streams.waiting(), 0);
 }
 
 #[test]

@@ -251,6 +251,8 @@ fn run(scenario: &Scenario) {
             step(&mut client, &mut server, &mut up, &mut rng, scenario);
             step(&mut server, &mut client, &mut down, &mut rng, scenario);
         }
+        client.end.assert_counts();
+        server.end.assert_counts();
         client.end.now += RTT / 20;
         server.end.now += RTT / 20;
         let quiet = up.is_empty() && down.is_empty();
