@@ -154,7 +154,8 @@ fn no_acknowledgement_is_copied_to_a_path_whose_way_back_is_full() {
     let copies = on_quick(&mut pair);
     assert!(copies < 50, "{copies} bytes");
     let rtt = pair.server.conn().path_stats().nth(1).unwrap().rtt;
-    assert!((105..=115).contains(&rtt.as_millis()), "{rtt:?}");
+    // With copies it was 60 ms, and with late ones it would be longer than its own 110.
+    assert!((95..=115).contains(&rtt.as_millis()), "{rtt:?}");
 }
 
 #[test]
