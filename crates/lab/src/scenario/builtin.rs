@@ -53,6 +53,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "recovery/suspended-path",
     "recovery/black-hole",
     "recovery/mtu-drop",
+    "recovery/mtu-drop-datagrams",
     "recovery/heavy-loss",
     "recovery/heavy-loss-exchanges",
     "recovery/two-of-64",
