@@ -21,7 +21,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("versions", 80, 4),
     ("limits remembered", 8, 0),
     ("undecryptable packets", 32, 0),
-    ("paths", 32, 3_920),
+    ("paths", 32, 3_944),
     ("streams", 968, 0),
     ("datagrams", 232, 0),
     ("extensions", 272, 0),
@@ -32,7 +32,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 7_514;
+const TOTAL_MAX: usize = 7_538;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {
