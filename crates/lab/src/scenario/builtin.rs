@@ -72,6 +72,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "congestion/policer",
     "congestion/l4s",
     "congestion/application-limited",
+    "congestion/datagrams-without-end",
     "congestion/cubic-with-cubic",
     "congestion/fairness",
     "congestion/fairness-bbr-cubic-1-bdp",

@@ -23,7 +23,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("undecryptable packets", 32, 0),
     ("paths", 32, 3_944),
     ("streams", 968, 0),
-    ("datagrams", 232, 0),
+    ("datagrams", 240, 0),
     ("extensions", 272, 0),
     ("address tokens", 96, 17),
     ("liveness", 120, 0),
@@ -32,7 +32,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 7_538;
+const TOTAL_MAX: usize = 7_546;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {
