@@ -5,6 +5,7 @@
 //! reported.
 
 mod outgoing;
+mod turn;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode};
 use thiserror::Error;
 
 use self::outgoing::Outgoing;
+use self::turn::Turn;
 use crate::TransportError;
 use crate::memory::{Reservation, SharedMemory};
 use crate::packet::{FrameWriter, Protection};
@@ -38,7 +40,9 @@ pub struct DatagramId(pub u64);
 /// How a datagram is to be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramOptions {
-    /// Datagrams of a larger priority leave first; those of one priority in the order of sending.
+    /// Datagrams of a larger priority leave first; those of one priority in the order of sending. It is compared with the level of
+    /// streams ([`Priority`](crate::Priority)), too: datagrams go before data of a lower level, and behind that of a higher one.
+    /// Of the same level, as both are by default, datagrams go first, but after each 16 KiB of them comes a packet of streams.
     pub priority: i32,
     /// From this time on the datagram is of no use: if it has not left by then, it never does.
     pub deadline: Option<Instant>,
@@ -119,6 +123,8 @@ pub struct DatagramStats {
 pub(crate) struct Datagrams {
     incoming: Queue,
     outgoing: Outgoing,
+    /// What they have sent while streams waited.
+    pub(crate) turn: Turn,
     /// Whether this end accepts any.
     is_accepting: bool,
     /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
@@ -144,6 +150,7 @@ impl Datagrams {
         Self {
             incoming: Queue::new(receive_buffer.unwrap_or(0), memory),
             outgoing: Outgoing::new(send_buffer),
+            turn: Turn::default(),
             is_accepting: receive_buffer.is_some(),
             peer_frame_max: 0,
             send_blocked: false,
@@ -290,6 +297,11 @@ impl Datagrams {
     /// How many were written into packets.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// The priority of the datagram that is written next.
+    pub(crate) fn next_priority(&self) -> Option<i32> {
+        self.outgoing.first_priority()
     }
 
     /// What was chosen for the protection of the datagram that is written next.

@@ -95,7 +95,8 @@ pub enum PathEvent {
         /// The addresses.
         addrs: FourTuple,
     },
-    /// Nothing came back from there in time.
+    /// Nothing came back from there in time, or the question was given up: more addresses were tried than a path keeps, or the peer has
+    /// taken back the connection ID for it.
     Failed {
         /// The path that the addresses belong to.
         path: PathId,

@@ -13,6 +13,9 @@ use fulmar_proto::congestion::{CongestionControl, CubicConfig};
 use fulmar_proto::{AddressDiscovery, EmptyCids, MigrateError, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Flying, Pair, Setup};
 
+/// Another address of the client.
+const ELSEWHERE: &str = "10.0.0.5:1000";
+
 const MS: Duration = Duration::from_millis(1);
 
 fn addr(text: &str) -> SocketAddr {
@@ -146,6 +149,66 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     pair.run_for(20 * MS);
     assert_eq!(pair.server.conn().remote_address(), second);
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+/// A client that also receives at [`ELSEWHERE`], and has probed that.
+fn probed_elsewhere() -> Pair {
+    let mut pair = Pair::connected();
+    pair.client.more_addrs.push(addr(ELSEWHERE));
+    probe_elsewhere(&mut pair);
+    pair
+}
+
+fn probe_elsewhere(pair: &mut Pair) {
+    let now = pair.now;
+    pair.client.conn().probe_path(now, Some(addr(ELSEWHERE).ip())).unwrap();
+    pair.run_for(50 * MS);
+}
+
+/// Nothing that the client sends from [`ELSEWHERE`] arrives any more.
+fn cut_elsewhere(pair: &mut Pair) {
+    pair.client.wire =
+        Box::new(|flying: Flying| if flying.from == addr(ELSEWHERE) { vec![] } else { vec![flying] });
+}
+
+#[test]
+fn each_probe_has_its_answer() {
+    let mut pair = probed_elsewhere();
+    probe_elsewhere(&mut pair);
+    let events = pair.path_events(Side::Client);
+    assert!(matches!(events[..], [PathEvent::Validated { .. }, PathEvent::Validated { .. }]), "{events:?}");
+    cut_elsewhere(&mut pair);
+    probe_elsewhere(&mut pair);
+    assert_eq!(pair.path_events(Side::Client).len(), 2);
+    pair.run_for(Duration::from_secs(4));
+    let events = pair.path_events(Side::Client);
+    assert!(
+        matches!(events[2..], [PathEvent::Failed { addrs, .. }] if addrs.local_ip == Some(addr(ELSEWHERE).ip())),
+        "{events:?}"
+    );
+    // It may be asked again.
+    pair.client.wire = Box::new(|flying| vec![flying]);
+    probe_elsewhere(&mut pair);
+    assert!(matches!(pair.path_events(Side::Client)[3..], [PathEvent::Validated { .. }]));
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+}
+
+#[test]
+fn a_client_returns_from_an_address_that_was_proven_before_and_leads_nowhere_now() {
+    let mut pair = probed_elsewhere();
+    pair.run_for(Duration::from_secs(5));
+    cut_elsewhere(&mut pair);
+    let now = pair.now;
+    pair.client.conn().migrate(now, Some(addr(ELSEWHERE).ip())).unwrap();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(4));
+    let events = pair.path_events(Side::Client);
+    assert!(
+        matches!(
+            events[1..],
+            [PathEvent::Moved { .. }, PathEvent::Failed { .. }, PathEvent::Moved { to, .. }] if to.local_ip.is_none()
+        ),
+        "{events:?}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionError, Event, PathEvent, Side, TransportConfig};
+use fulmar_proto::{ConnectionError, Dir, Event, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Flying, Pair, Setup, large_chain, server_tls_with};
 
 const MS: Duration = Duration::from_millis(1);
@@ -167,4 +167,28 @@ fn an_address_that_never_answers_is_tried_ever_more_patiently() {
     // An address that answers ends the patience.
     pair.server.wire = Box::new(|flying| vec![flying]);
     pair.transfer(Side::Client, 10_000, Duration::from_secs(10));
+}
+
+#[test]
+fn a_probe_for_larger_datagrams_waits_for_the_proof_of_the_address() {
+    let victim = addr("203.0.113.9:53");
+    let large = || TransportConfig { mtu_max: 4_000, ..TransportConfig::default() };
+    let mut pair = Setup { client: large(), server: large(), ..Setup::default() }.connect();
+    let id = pair.server.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.mute = true;
+    let before = pair.client.sent.len();
+    let own = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(own).write(&[1; 1_700]).unwrap();
+    pair.run_for(MS);
+    let packets = pair.client.sent.split_off(before);
+    let received: usize = packets.iter().map(Vec::len).sum();
+    for packet in packets {
+        pair.inject(Side::Server, victim, packet);
+    }
+    for _ in 0..2 {
+        pair.server.conn().streams().send(id).write(&[7; 1_130]).unwrap();
+        pair.run_for(60 * MS);
+    }
+    let sent = bytes_to(&pair, victim);
+    assert!(sent > 2_000 && sent <= 3 * received, "{sent} bytes for {received}");
 }

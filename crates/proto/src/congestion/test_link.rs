@@ -11,6 +11,7 @@ use fulmar_wire::{Dialect, Frame, PathId, frames};
 
 use super::{CongestionState, ControllerFactory};
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::memory::SharedMemory;
 use crate::packet::{FrameWriter, SentPacket};
 use crate::rtt::Rtt;
@@ -308,7 +309,12 @@ impl Transfer {
 
     fn detect_lost(&mut self, outcome: &AckOutcome) {
         let mut losses = Losses::default();
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY, memory: &self.memory };
+        let cx = LossContext {
+            rtt: &self.rtt,
+            tuple: TupleId(0),
+            max_ack_delay: MAX_ACK_DELAY,
+            memory: &self.memory,
+        };
         self.sender.detect_lost(self.now, &cx, &mut losses);
         let (sample, delay) = outcome.rtt_sample.map(|sample| (sample.rtt, sample.ack_delay)).unzip();
         self.congestion.end_ack(self.now, sample, delay.unwrap_or_default(), 0, &self.rtt);

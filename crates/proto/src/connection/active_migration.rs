@@ -46,7 +46,7 @@ impl Connection {
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
         let path = self.paths.primary().id;
         let index = self.own_tuple(now, path, local_ip)?;
-        self.switch_to(now, path, index, MigrationCause::Moved);
+        self.move_to(now, path, index);
         Ok(())
     }
 
@@ -99,12 +99,22 @@ impl Connection {
             }
             found => found?,
         };
-        self.switch_to(now, id, index, MigrationCause::Moved);
+        self.move_to(now, id, index);
         Ok(())
     }
 
+    /// Goes over to a tuple of this end's choice. What it has proven before may not hold any more, and the connection has to be able
+    /// to return; but the one that was in use until just now needs no proof.
+    fn move_to(&mut self, now: Instant, id: PathId, index: usize) {
+        if let Some(path) = self.paths.get_mut(id).filter(|path| path.fallback_index() != Some(index)) {
+            path.off_path_mut()[index].validated = false;
+        }
+        self.switch_to(now, id, index, MigrationCause::Moved);
+    }
+
     /// Finds out whether the connection could move to another address of this end, and prepares it. The answer is
-    /// a [`PathEvent`](crate::PathEvent); the connection stays where it is (RFC 9000 §9.1).
+    /// [`PathEvent::Validated`](crate::PathEvent::Validated) or [`PathEvent::Failed`](crate::PathEvent::Failed), each time; asked anew
+    /// before the answer, there is one for both. The connection stays where it is (RFC 9000 §9.1).
     ///
     /// # Errors
     /// See [`MigrateError`].

@@ -13,6 +13,7 @@ use fulmar_wire::{
 use super::Connection;
 use super::delivery::Owners;
 use super::handshake::Progress;
+use super::migration::tell_of_given_up;
 use super::off_path_arrival::OffPathArrival;
 use super::outbox::Outbox;
 use super::recovery::Recovery;
@@ -151,7 +152,12 @@ impl Receivers<'_> {
             Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
             Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
             Frame::Datagram(datagram) => self.datagrams.on_datagram(datagram, cx.payload)?,
-            Frame::NewConnectionId(new) => paths.on_new_connection_id(new, events)?,
+            Frame::NewConnectionId(new) => {
+                paths.on_new_connection_id(new, events)?;
+                if let Some(path) = paths.get_mut(new.path) {
+                    tell_of_given_up(cx.now, path, self.outbox, self.telemetry);
+                }
+            }
             Frame::RetireConnectionId(retire) => paths.on_retire_connection_id(retire, &cx.dst, events)?,
             Frame::PathChallenge(challenge) => return Ok(Consequence::PathChallenge(challenge.data)),
             Frame::PathResponse(response) => return Ok(Consequence::PathResponse(response.data)),

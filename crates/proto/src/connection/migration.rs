@@ -11,13 +11,15 @@ use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::off_path_arrival::OffPathArrival;
+use super::outbox::Outbox;
 use super::recovery::Recovery;
+use super::telemetry::Telemetry;
 use crate::datagram::FourTuple;
 use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AntiAmplification, MigrationCause, Pending, Tuple};
+use crate::path::{AntiAmplification, MigrationCause, Path, Pending, Tuple};
 use crate::rtt::Rtt;
 
 /// Round-trip times are not assumed to be shorter, because timers are not finer.
@@ -36,6 +38,7 @@ impl Connection {
         let Self { paths, config, outbox, .. } = self;
         let path = paths.get_mut(id)?;
         path.admit(now, addrs, amplification, remote_cid, config, &mut outbox.endpoint_events);
+        tell_of_given_up(now, path, outbox, &mut self.telemetry);
         Some(path.off_path().len() - 1)
     }
 
@@ -50,8 +53,9 @@ impl Connection {
         }
         // Connection IDs may be retired for it.
         path.pending.raise(Pending::ALL);
-        let remote_cid = path.remote_cid_for(cx.dst, events)?;
-        let tuple = &path.tuple;
+        let remote_cid = path.remote_cid_for(cx.dst, events);
+        tell_of_given_up(cx.now, path, &mut self.outbox, &mut self.telemetry);
+        let (remote_cid, tuple) = (remote_cid?, &path.tuple);
         // Where only this end's address is another one, the peer's has proven itself already.
         let known = tuple.validated && tuple.addrs.remote == arrival.addrs().remote;
         let mut amplification = AntiAmplification::new(known || self.side.is_client());
@@ -60,6 +64,7 @@ impl Connection {
         let path = self.paths.get_mut(id)?;
         path.off_path_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
+        tell_of_given_up(cx.now, path, &mut self.outbox, &mut self.telemetry);
         Some(path.off_path().len() - 1)
     }
 
@@ -182,11 +187,12 @@ impl Connection {
 
     /// Goes over to another tuple of a path.
     pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, cause: MigrationCause) {
-        let events = &mut self.outbox.endpoint_events;
         let Some(path) = self.paths.get_mut(id) else { return };
+        let events = &mut self.outbox.endpoint_events;
         let from = path.tuple.addrs;
         let known = path.tuple.rtt.clone();
         path.switch_to(now, index, self.side, cause, events);
+        tell_of_given_up(now, path, &mut self.outbox, &mut self.telemetry);
         path.repeat_cid_frames();
         let Tuple { addrs: to, validated, .. } = path.tuple;
         if cause == MigrationCause::Moved {
@@ -213,7 +219,7 @@ impl Connection {
             path.space.probes.demand_one();
         }
         if validated && cause == MigrationCause::Moved {
-            path.forget_idle_off_path(events);
+            path.forget_idle_off_path(&mut self.outbox.endpoint_events);
             self.renew_address_token(now, id);
         }
         self.liveness.idle.on_pto_changed();
@@ -221,13 +227,14 @@ impl Connection {
         self.outbox.push_path(PathEvent::Moved { path: id, from, to });
     }
 
-    /// Asks whether a tuple beside the one in use carries packets.
+    /// Asks whether a tuple beside the one in use carries packets, whatever it has proven before.
     pub(super) fn probe(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get_mut(id) else { return };
         let validation = path.validation_of(now, &path.off_path()[index], &self.config);
         path.has_challenged = true;
         let tuple = &mut path.off_path_mut()[index];
         tuple.validation = Some(validation);
+        tuple.validated = false;
         let addrs = tuple.addrs;
         self.telemetry.record_migration(now, MigrationState::ProbingStarted, &addrs);
     }
@@ -245,11 +252,10 @@ impl Connection {
             }
             tuple.validation = None;
             let (addrs, was_used) = (tuple.addrs, tuple.validated);
-            if path.fallback_index() == Some(index) {
-                index += 1;
-                continue;
+            match path.fallback_index() == Some(index) {
+                true => index += 1,
+                false => path.forget_off_path(index, &mut self.outbox.endpoint_events),
             }
-            path.forget_off_path(index, &mut self.outbox.endpoint_events);
             // That the peer has left an address is no failure.
             if !was_used {
                 self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
@@ -308,6 +314,20 @@ impl Connection {
             let (host, version) = (tuple.addrs.remote.ip(), self.handshake.versions.current);
             self.address_tokens.outgrow(now, &mut self.rng, version, host, credit);
         }
+    }
+}
+
+/// Tells of the tuples of a path that were given up while they were asked.
+pub(super) fn tell_of_given_up(
+    now: Instant,
+    path: &mut Path,
+    outbox: &mut Outbox,
+    telemetry: &mut Telemetry,
+) {
+    for addrs in path.take_given_up() {
+        telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
+        telemetry.stats.paths_failed += 1;
+        outbox.push_path(PathEvent::Failed { path: path.id, addrs });
     }
 }
 

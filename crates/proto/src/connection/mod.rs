@@ -71,6 +71,7 @@ mod stats;
 mod telemetry;
 mod timers;
 mod transmit;
+mod turns;
 mod unreliable;
 mod watchdog;
 mod write_order;

@@ -225,7 +225,7 @@ impl Recovery<'_> {
         let max_ack_delay = peer_max_ack_delay(handshake, extensions);
         if let Some((numbers, tuples)) = space_and_tuples(paths, handshake, space) {
             let memory = streams.send_memory();
-            let cx = LossContext { rtt: &tuples.used.rtt, max_ack_delay, memory };
+            let cx = LossContext { rtt: &tuples.used.rtt, tuple: tuples.used.id, max_ack_delay, memory };
             numbers.detect_lost(self.now, &cx, &mut losses);
         }
         losses

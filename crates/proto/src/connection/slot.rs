@@ -180,6 +180,10 @@ impl Sender<'_> {
             return None;
         }
         let (now, tuple) = (self.now, self.tuple_mut());
+        // RFC 9000 §8.1, §9.3: an address that was not proven gets three times what came from it, padding included.
+        if !tuple.amplification.is_validated() {
+            return None;
+        }
         // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
         // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
         if tuple.congestion.bytes_in_flight() < PROBE_FLIGHT * u64::from(tuple.mtu()) {

@@ -10,6 +10,7 @@ use super::close::Close;
 use super::datagram_builder::{DatagramOut, SEGMENT_SLACK};
 use super::lifecycle::State;
 use super::liveness::Liveness;
+use super::migration::tell_of_given_up;
 use super::recovery::discard_space;
 use super::slot::{Blocked, Plan, Slot};
 use super::write_order::Writers;
@@ -171,6 +172,7 @@ impl Connection {
         let Some(path) = self.paths.get_mut(id).filter(|_| resumes) else { return };
         if path.remote_cids.rotate(&mut self.outbox.endpoint_events) {
             path.on_cids_changed(&mut self.outbox.endpoint_events);
+            tell_of_given_up(now, path, &mut self.outbox, &mut self.telemetry);
             path.pending.raise(Pending::ALL);
             self.telemetry.stats.cid_changes += 1;
         }

@@ -75,8 +75,8 @@ const BEFORE_ACK: [Writer; 2] = [
 ];
 
 /// What comes after it. Short frames that end a state of waiting come first; unreliable datagrams and streams last, as
-/// they fill whatever is left. So what forward erasure correction protects is the tail of the payload.
-const AFTER_ACK: [Writer; 13] = [
+/// they fill whatever is left; which of these is first, their levels say. So what forward erasure correction protects is the tail of the payload.
+const AFTER_ACK: [Writer; 14] = [
     Writer {
         bit: Pending::HANDSHAKE,
         wants: |c| c.handshake.tls.wants_to_send_done(),
@@ -125,6 +125,7 @@ const AFTER_ACK: [Writer; 13] = [
     // From here on, frames are protected.
     Writer { bit: Pending::DATA, wants: |_| false, write: |c, _, out| c.begin_symbol(out) },
     Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.streams.write_control(out) },
+    Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.write_leading_streams(out) },
     Writer {
         bit: Pending::DATAGRAMS,
         wants: |c| c.datagrams.wants_to_send() || c.paths.copies_datagrams_to(c.path().id),
@@ -273,7 +274,7 @@ impl Writers<'_> {
         self.end_symbol(now, out);
     }
 
-    fn write_datagrams(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
+    pub(super) fn fill_with_datagrams(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let (id, room) = (self.path().id, self.path().datagram_room());
         let others = self.paths.that_repeat_datagrams(id);
         let Some(multipath) = &mut self.paths.multipath else {
@@ -296,7 +297,8 @@ impl Writers<'_> {
             return;
         }
         let is_possible = self.handshake.is_complete() && !self.handshake.sends_zero_rtt();
-        let datagram = self.datagrams.next_frame_len();
+        let leads = self.streams_lead();
+        let datagram = self.datagrams.next_frame_len().filter(|_| !leads);
         let chosen = match datagram {
             Some(_) => self.datagrams.next_protection(),
             None => self.streams.next_protection(),

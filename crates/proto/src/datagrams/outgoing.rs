@@ -89,6 +89,11 @@ impl Outgoing {
         self.queue.front().map(|waiting| &waiting.data)
     }
 
+    /// The priority of the datagram that leaves next.
+    pub(super) fn first_priority(&self) -> Option<i32> {
+        self.queue.front().map(|waiting| waiting.priority)
+    }
+
     /// When the datagram that leaves next is of no use any more.
     pub(super) fn first_deadline(&self) -> Option<Instant> {
         self.queue.front().and_then(|waiting| waiting.deadline)

@@ -45,6 +45,7 @@ pub(crate) use tuples::{MigrationCause, Tuples};
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
+use crate::datagram::FourTuple;
 use crate::ids::TupleId;
 use crate::space::NumberSpace;
 
@@ -59,6 +60,8 @@ pub(crate) struct Path {
     /// The tuple in use.
     pub(crate) tuple: Tuple,
     off_path: Vec<Tuple>,
+    /// The tuples that were removed before they had answered, which nobody has been told of.
+    given_up: Vec<FourTuple>,
     /// The largest congestion window of the tuples that were in use before.
     window_max: u64,
     /// Which of those off the path was in use before and is returned to if the one in use fails.
@@ -133,6 +136,7 @@ impl Path {
             local_cids: cids.local,
             remote_cids: cids.remote,
             off_path: Vec::new(),
+            given_up: Vec::new(),
             window_max: 0,
             fallback: None,
             switched: None,

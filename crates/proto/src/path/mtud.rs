@@ -1,8 +1,12 @@
 //! The search for the largest datagram that a tuple carries (RFC 8899, RFC 9000 §14.3).
 
+mod arrivals;
+
 use std::time::Duration;
 
 use fulmar_base::Instant;
+
+use self::arrivals::Arrivals;
 
 /// The search ends when less than this is left to gain.
 const GAIN_MIN: u16 = 20;
@@ -12,8 +16,8 @@ const PROBES_OF_LIMIT: u8 = 3;
 const PROBES_PER_SIZE: u8 = 2;
 /// After a search, another one starts after this long.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(600);
-/// So many losses of large packets in a row, with none acknowledged between, are taken for a black hole.
-const BLACK_HOLE_LOSSES: u32 = 6;
+/// So many losses of large packets, with none as large acknowledged since, are taken for a black hole.
+const BLACK_HOLE_LOSSES: usize = 6;
 
 /// A probe lets so many datagrams with data go first; then data waits for it, or a connection that is always busy
 /// would never send one.
@@ -40,13 +44,15 @@ pub(crate) struct MtuDiscovery {
     /// Whether a probe would be of use: since the last one, a full datagram left, or the application sends
     /// datagrams of its own. An end that only receives leaves its way back to the acknowledgements.
     wanted: bool,
-    large_losses: u32,
+    /// The sizes of the large packets that were lost with none as large acknowledged since; 0 where there is no such one.
+    unexplained: [u16; BLACK_HOLE_LOSSES - 1],
     /// When the newest of the small packets that were lost was sent.
     newest_small_lost: Option<Instant>,
-    /// When the newest of the large packets that arrived was sent.
-    newest_large: Option<Instant>,
-    /// When the size in use fell back last.
+    /// The large packets that arrived.
+    arrivals: Arrivals,
+    /// When the size in use fell back last, and to which one.
     fell: Option<Instant>,
+    fell_to: u16,
 }
 
 impl MtuDiscovery {
@@ -63,10 +69,11 @@ impl MtuDiscovery {
             passed_over: 0,
             next_search: None,
             wanted: false,
-            large_losses: 0,
+            unexplained: [0; BLACK_HOLE_LOSSES - 1],
             newest_small_lost: None,
-            newest_large: None,
+            arrivals: Arrivals::new(),
             fell: None,
+            fell_to: 0,
         }
         .with_enabled(enabled)
     }
@@ -143,7 +150,7 @@ impl MtuDiscovery {
     pub(crate) fn on_probe_acked(&mut self, size: u16) -> u16 {
         self.in_flight = false;
         self.probing = None;
-        self.large_losses = 0;
+        self.explain_up_to(size);
         self.current = self.current.max(size.min(self.limit));
         self.current
     }
@@ -164,8 +171,16 @@ impl MtuDiscovery {
     /// A packet of `size` bytes, not a probe, that was sent at `sent` arrived.
     pub(crate) fn on_packet_acked(&mut self, size: u16, sent: Instant) {
         if size > self.base {
-            self.large_losses = 0;
-            self.newest_large = self.newest_large.max(Some(sent));
+            self.explain_up_to(size);
+            self.arrivals.note(size, sent);
+        }
+    }
+
+    /// A packet of this size has arrived: the path carries it, and nothing is said of larger ones.
+    #[inline]
+    fn explain_up_to(&mut self, size: u16) {
+        if self.unexplained != [0; BLACK_HOLE_LOSSES - 1] {
+            self.unexplained.iter_mut().filter(|lost| **lost <= size).for_each(|lost| *lost = 0);
         }
     }
 
@@ -184,31 +199,38 @@ impl MtuDiscovery {
     /// The search begins anew at once, with one more probe of the old size: if the path was silent rather than
     /// narrow, that restores it after a round trip.
     pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16, sent: Instant) -> bool {
-        // A loss before a large packet that arrived is congestion: the path carries the size. A loss before that
+        // A loss before a packet as large that arrived is congestion: the path carries the size. A loss before that
         // of a small packet may be a silence of the path.
-        let explained = self.newest_large.max(self.newest_small_lost).is_some_and(|newest| newest >= sent);
-        if size <= self.base || self.current <= self.base || explained {
+        let is_silence = self.newest_small_lost.is_some_and(|newest| newest >= sent);
+        if size <= self.base || size > self.current || is_silence || self.arrivals.prove(size, sent) {
             return false;
         }
-        self.large_losses += 1;
-        if self.large_losses < BLACK_HOLE_LOSSES {
+        if let Some(free) = self.unexplained.iter_mut().find(|lost| **lost == 0) {
+            *free = size;
             return false;
         }
-        self.large_losses = 0;
+        self.fall(now, sent);
+        true
+    }
+
+    /// The path does not carry the size in use, as the loss of what left at `sent` has shown.
+    fn fall(&mut self, now: Instant, sent: Instant) {
+        self.unexplained = [0; BLACK_HOLE_LOSSES - 1];
         self.fell = Some(now);
         self.upper = self.current;
         self.probing = Some((self.current, PROBES_OF_LIMIT - 1));
-        self.current = self.base;
+        // What has arrived meanwhile need not be searched for, and an application that sends datagrams of that size can go on.
+        self.current = self.arrivals.largest_since(sent).map_or(self.base, |size| size.min(self.current));
+        self.fell_to = self.current;
         self.in_flight = false;
         self.next_search = None;
         self.wanted = true;
-        true
     }
 
     /// Whether the loss of such a packet says nothing about congestion: it was too large for a path on which the
     /// size has fallen back since (RFC 8899 §4.4).
     pub(crate) fn explains_loss(&self, size: u16, sent: Instant) -> bool {
-        size > self.base && self.fell.is_some_and(|fell| sent <= fell)
+        size > self.fell_to && self.fell.is_some_and(|fell| sent <= fell)
     }
 }
 
@@ -256,7 +278,7 @@ mod tests {
         mtud.on_probe_sent();
         mtud.on_probe_acked(1_452);
         let at = Instant::from_millis;
-        for n in 0..u64::from(BLACK_HOLE_LOSSES) - 1 {
+        for n in 0..BLACK_HOLE_LOSSES as u64 - 1 {
             assert!(!mtud.on_packet_lost(at(100), 1_452, at(n)));
         }
         mtud.on_packet_acked(1_452, at(50));
@@ -276,6 +298,47 @@ mod tests {
         assert_eq!(mtud.poll_probe(at(100)), None, "nobody sends");
         mtud.want();
         assert_eq!(mtud.poll_probe(at(100)), Some(1_325), "one loss more is enough");
+    }
+
+    #[test]
+    fn what_arrives_between_the_losses_proves_no_larger_size() {
+        let at = Instant::from_millis;
+        let mut mtud = MtuDiscovery::new(1_452, 1_452, true);
+        mtud.on_packet_acked(1_452, at(0));
+        let losses = (1..=BLACK_HOLE_LOSSES as u64).map(|n| {
+            mtud.on_packet_acked(1_270, at(2 * n + 1));
+            mtud.on_packet_lost(at(100), 1_452, at(2 * n))
+        });
+        assert_eq!(losses.collect::<Vec<_>>(), [false, false, false, false, false, true]);
+        assert_eq!(mtud.current(), 1_270, "what has arrived meanwhile stays in use");
+        assert!(mtud.explains_loss(1_452, at(12)) && !mtud.explains_loss(1_270, at(12)));
+        // What left before says nothing of the smaller size.
+        assert!((0..50).all(|_| !mtud.on_packet_lost(at(100), 1_452, at(13))));
+        assert_eq!(mtud.poll_probe(at(100)), Some(1_452));
+        // That may become too large in turn.
+        assert!((0..BLACK_HOLE_LOSSES).any(|_| mtud.on_packet_lost(at(200), 1_270, at(150))));
+        assert_eq!(mtud.current(), 1_200);
+    }
+
+    #[test]
+    fn congestion_that_takes_packets_of_several_sizes_is_no_black_hole() {
+        let at = Instant::from_millis;
+        let mut mtud = MtuDiscovery::new(1_452, 1_452, true);
+        // The last that arrived of a train were small; larger ones arrived after the losses, too.
+        mtud.on_packet_acked(1_452, at(50));
+        mtud.on_packet_acked(1_270, at(51));
+        for n in 0..50 {
+            assert!(
+                !mtud.on_packet_lost(at(100), 1_452, at(n)) && !mtud.on_packet_lost(at(100), 1_270, at(n))
+            );
+        }
+        // Losses that a later arrival explains do not add up.
+        for n in 60..100 {
+            assert!(
+                !mtud.on_packet_lost(at(200), 1_452, at(n)) && !mtud.on_packet_lost(at(200), 1_270, at(n))
+            );
+            mtud.on_packet_acked(1_452, at(n));
+        }
     }
 
     #[test]

@@ -157,7 +157,15 @@ impl Path {
     pub(crate) fn forget_off_path(&mut self, index: usize, events: &mut Events) {
         let gone = self.off_path.remove(index);
         self.fallback = self.fallback.filter(|id| *id != gone.id);
+        if gone.validation.is_some() && !gone.validated {
+            self.given_up.push(gone.addrs);
+        }
         self.release_cid(gone.remote_cid, events);
+    }
+
+    /// The addresses of the tuples that were removed before they had answered.
+    pub(crate) fn take_given_up(&mut self) -> Vec<FourTuple> {
+        std::mem::take(&mut self.given_up)
     }
 
     /// Removes the tuples of which nothing is expected any more, now that the one in use has proven itself.

@@ -54,6 +54,8 @@ pub(crate) fn recovery_parameters(initial_rtt: Duration, window: u64, datagram: 
 pub(crate) struct LossContext<'a> {
     /// The round-trip time, updated with the acknowledgement that is being processed.
     pub(crate) rtt: &'a Rtt,
+    /// The tuple in use, which it was measured on.
+    pub(crate) tuple: TupleId,
     /// The longest delay that the peer promised for acknowledgements, in every space (RFC 9002 §7.6.1).
     pub(crate) max_ack_delay: Duration,
     /// What the connections of the endpoint have for sending, in which the losses count that are remembered.
@@ -107,7 +109,7 @@ impl LossDetector {
     }
 
     /// Removes from `sent` what is lost and hands it to `on_removed`, packets of ACKs alone included. Returns
-    /// whether the losses establish persistent congestion.
+    /// whether the losses establish persistent congestion of the tuple in use.
     ///
     /// Packets leave in the order of their numbers, and neither threshold spares an older packet where it
     /// takes a newer one, so the first packet that is not lost ends the search: the cost is that of the
@@ -217,8 +219,10 @@ impl LossDetector {
         let mut established = false;
         // RFC 9002 §7.6.2: both ends of the period elicit an ACK and were sent after an RTT sample.
         let sampled = cx.rtt.first_sample().is_some_and(|first| first < packet.time_sent);
+        // RFC 9000 §9.4: what was lost on the way to another address says nothing of the one in use.
+        let here = packet.tuple == cx.tuple;
         // RFC 9000 §14.4: the loss of an MTU probe says nothing about congestion.
-        if packet.ack_eliciting && sampled && !packet.mtu_probe {
+        if packet.ack_eliciting && sampled && here && !packet.mtu_probe {
             let start = *run.start.get_or_insert(packet.time_sent);
             // RFC 9002 §7.6.1 has a formula of its own, whatever the probe timeout is made of.
             let variances = (cx.rtt.variance() * 4).max(GRANULARITY);

@@ -75,7 +75,12 @@ impl Fixture {
     }
 
     fn detect(&mut self, millis: u64) {
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25), memory: &SharedMemory::new(1 << 20) };
+        let cx = LossContext {
+            rtt: &self.rtt,
+            tuple: TupleId(4),
+            max_ack_delay: ms(25),
+            memory: &SharedMemory::new(1 << 20),
+        };
         let mut losses = Losses::default();
         self.space.detect_lost(at(millis), &cx, &mut losses);
         self.out.lost.extend(losses.lost);

@@ -65,6 +65,7 @@ pub use handles::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
 };
 pub use priority::Priority;
+pub(crate) use priority::QUANTUM_BYTES;
 
 /// All streams of a connection, and the flow control of the connection.
 #[derive(Debug)]

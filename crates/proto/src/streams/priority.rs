@@ -7,7 +7,7 @@ use fulmar_wire::StreamId;
 
 /// How many bytes an incremental stream sends before the next of the same priority has its turn. Some packets in a row
 /// from one stream keep the peer's reads long and its per-stream work rare; 16 KiB are 12 packets.
-pub(super) const QUANTUM_BYTES: u32 = 16 * 1024;
+pub(crate) const QUANTUM_BYTES: u32 = 16 * 1024;
 
 /// The largest urgency, which is the least urgent one (RFC 9218 §4.1).
 const URGENCY_MAX: u8 = 7;
@@ -19,6 +19,8 @@ const URGENCY_DEFAULT: i32 = 3;
 /// It has a level, higher ones first, and is incremental or not. Incremental streams of a level share what can be sent, in
 /// turns of 16 KiB. Others of the level go before them and one after the other, in the order of their IDs: the peer can do
 /// nothing with a part of them. A level may starve lower ones for as long as it has data.
+///
+/// Unreliable datagrams have levels as well ([`DatagramOptions::priority`](crate::DatagramOptions::priority)).
 ///
 /// There are two ways to name a priority: a number for the level alone, incremental, or the parameters of HTTP
 /// ([`Priority::new`]). Both fit together, as urgency 3, which is the default of HTTP, is level 0. Streams start with level 0 and

@@ -38,6 +38,18 @@ impl Streams {
         Some(self.table.send_mut(id)?.priority().urgency())
     }
 
+    /// The level of the stream whose data is written next; `None` if there is none that may be written now.
+    pub(crate) fn next_level(&mut self) -> Option<i32> {
+        let fresh = self.fresh.first().filter(|_| self.credit.available() > 0);
+        let id = self.lost.first().or(fresh)?;
+        Some(self.table.send_mut(id)?.priority().level())
+    }
+
+    /// How many STREAM frames were written.
+    pub(crate) fn frames_written(&self) -> u64 {
+        self.stats.frames_sent
+    }
+
     /// What was chosen for the protection of the stream whose data is written next; `None` also if there is no such one.
     pub(crate) fn next_protection(&mut self) -> Option<Protection> {
         let id = self.lost.first().or_else(|| self.fresh.first())?;

@@ -12,7 +12,10 @@ use crate::error::SendDatagramError;
 /// How a datagram is to be sent. By default like [`Connection::send_datagram`] does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramOptions {
-    /// Datagrams of a larger priority leave first; those of one priority in the order of sending. By default 0.
+    /// Datagrams of a larger priority leave first; those of one priority in the order of sending. It is compared with the level of
+    /// streams ([`Priority`](crate::Priority)), too: datagrams go before data of a lower level, and behind that of a higher one.
+    /// Of the same level, as both are by default, datagrams go first, but after each 16 KiB of them comes a packet of streams.
+    /// By default 0.
     pub priority: i32,
     /// If the datagram has not left after this time, it never does. By default it waits as long as it takes.
     pub lifetime: Option<Duration>,

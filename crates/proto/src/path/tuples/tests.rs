@@ -155,6 +155,26 @@ fn the_oldest_that_was_only_tried_makes_room_where_no_id_is_left() {
 }
 
 #[test]
+fn of_what_is_given_up_before_it_has_answered_somebody_is_to_be_told() {
+    let second = Duration::from_secs(1);
+    let validation = || Some(Box::new(Validation::new(NOW, second, second, second)));
+    let mut path = path(6);
+    let remotes = ["10.0.0.2:1000", "10.0.0.3:1000", "10.0.0.4:1000", "10.0.0.5:1000", "10.0.0.6:1000"];
+    for (n, remote) in remotes.into_iter().enumerate() {
+        admit(&mut path, remote);
+        // The second one is not asked, and the third one has answered.
+        path.off_path_mut().last_mut().unwrap().validation = validation().filter(|_| n != 1);
+        path.off_path_mut().last_mut().unwrap().validated = n == 2;
+    }
+    assert_eq!(path.take_given_up(), [addrs(remotes[0])]);
+    // The peer takes back the IDs of those that are left, and leaves one for the next.
+    give_id(&mut path, 7, 7);
+    path.on_cids_changed(&mut Events::new());
+    assert_eq!(path.take_given_up(), [addrs(remotes[3]), addrs(remotes[4])]);
+    assert_eq!(path.take_given_up(), []);
+}
+
+#[test]
 fn what_is_still_asked_or_has_to_answer_stays_when_the_tuple_in_use_has_proven_itself() {
     let mut path = path(3);
     let asked = admit(&mut path, "10.0.0.2:1000");

@@ -18,6 +18,8 @@ struct Sender {
     numbers: TxNumbers,
     rng: Rng,
     rtt: Rtt,
+    /// The tuple in use.
+    tuple: TupleId,
     /// That of its endpoint.
     memory: Arc<SharedMemory>,
 }
@@ -34,6 +36,7 @@ impl Sender {
             numbers,
             rng,
             rtt,
+            tuple: TupleId(0),
             memory: SharedMemory::new(1 << 20),
         }
     }
@@ -62,7 +65,8 @@ impl Sender {
 
     fn detect_persistent(&mut self, now: u64, largest_acked: u64) -> (Vec<u64>, bool) {
         let mut lost = Vec::new();
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25), memory: &self.memory };
+        let cx =
+            LossContext { rtt: &self.rtt, tuple: self.tuple, max_ack_delay: ms(25), memory: &self.memory };
         let persistent =
             self.loss.detect(at(now), largest_acked, &mut self.sent, &self.numbers, &cx, |number, _| {
                 lost.push(number);
@@ -285,8 +289,8 @@ fn a_packet_is_not_lost_before_timers_can_tell() {
     let n = sender.send(&[10, 10]);
     sender.acknowledge(&n[1..]);
     let half = at(10) + Duration::from_micros(500);
-    let Sender { loss, sent, numbers, rtt, memory, .. } = &mut sender;
-    let cx = LossContext { rtt, max_ack_delay: Duration::ZERO, memory };
+    let Sender { loss, sent, numbers, rtt, tuple, memory, .. } = &mut sender;
+    let cx = LossContext { rtt, tuple: *tuple, max_ack_delay: Duration::ZERO, memory };
     loss.detect(half, n[1], sent, numbers, &cx, |number, _| panic!("{number} is lost"));
     assert_eq!(sender.loss.deadline(), Some(at(11)));
     assert_eq!(sender.detect(11, n[1]), [n[0]]);
@@ -343,12 +347,14 @@ fn losses_on_two_tuples_are_no_persistent_congestion_of_one() {
     sender.acknowledge(&n);
     let (lost, persistent) = sender.detect_persistent(4_000, n[0]);
     assert_eq!((lost.len(), persistent), (4, false));
-    // The whole period on one of them is.
-    let mut sender = Sender::new();
-    for packet in [packet(10), elsewhere(600), elsewhere(600 + PERSISTENT + 1)] {
-        sender.send_packet(packet);
+    // The whole period on one of them is, if that is the one in use.
+    for (used, expected) in [(TupleId(1), true), (TupleId(0), false)] {
+        let mut sender = Sender { tuple: used, ..Sender::new() };
+        for packet in [packet(10), elsewhere(600), elsewhere(600 + PERSISTENT + 1)] {
+            sender.send_packet(packet);
+        }
+        let n = sender.send(&[3_000]);
+        sender.acknowledge(&n);
+        assert_eq!(sender.detect_persistent(4_000, n[0]).1, expected);
     }
-    let n = sender.send(&[3_000]);
-    sender.acknowledge(&n);
-    assert!(sender.detect_persistent(4_000, n[0]).1);
 }
