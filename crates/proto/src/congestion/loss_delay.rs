@@ -45,6 +45,8 @@ struct Seen {
     counted: usize,
     /// When the next delay is remembered.
     next: Instant,
+    /// The delays of the present sixteenth of a round trip.
+    open: Delays,
     /// When the packets of the last two acknowledgements were sent, and their delays in microseconds.
     latest: [(Instant, u32); 2],
     /// The mean rank of the delays beside losses.
@@ -53,6 +55,24 @@ struct Seen {
     /// a round trip as the loss: a short queue has filled and emptied within a few of them.
     sum: u64,
     count_of_sum: u64,
+}
+
+/// The sum of some delays in microseconds. The first one after a gap is that of the head of a train, which has waited for nothing, and chance
+/// takes any packet of it: so the mean of all is what is usual.
+#[derive(Debug, Clone, Copy, Default)]
+struct Delays {
+    sum: u64,
+    count: u32,
+}
+
+impl Delays {
+    fn and(self, delay: u32) -> Self {
+        Self { sum: self.sum.saturating_add(delay.into()), count: self.count.saturating_add(1) }
+    }
+
+    fn mean(self) -> u32 {
+        u32::try_from(self.sum / u64::from(self.count.max(1))).unwrap_or(u32::MAX)
+    }
 }
 
 /// A delay in microseconds, and the one beside a packet that was lost at about the same time.
@@ -75,9 +95,11 @@ impl LossDelay {
         let Some(seen) = &mut self.0 else { return };
         let delay = micros(rtt);
         seen.latest = [seen.latest[1], (sent, delay)];
+        seen.open = seen.open.and(delay);
         if now >= seen.next {
             seen.next = now + min_rtt / DELAYS_PER_ROUND_TRIP;
-            seen.remember(delay, micros(min_rtt / (2 * EVEN_DIVISOR)));
+            let usual = std::mem::take(&mut seen.open).mean();
+            seen.remember(usual, micros(min_rtt / (2 * EVEN_DIVISOR)));
         }
     }
 
@@ -89,7 +111,9 @@ impl LossDelay {
         };
         let distance = |at: Instant| at.saturating_since(sent).max(sent.saturating_since(at));
         let [previous, last] = seen.latest;
-        let (at, delay) = if distance(previous.0) < distance(last.0) { previous } else { last };
+        // The packets of a train leave at the same time. A loss is found by packets that follow it, of which the earlier one is nearer: the
+        // later one has waited for more of its train.
+        let (at, delay) = if distance(previous.0) <= distance(last.0) { previous } else { last };
         let is_near = distance(at) <= min_rtt / DELAYS_PER_ROUND_TRIP;
         // Nothing has been acknowledged yet where there is no delay.
         seen.delays[seen.count % DELAYS].beside_loss = (delay > 0).then_some(Beside { delay, is_near });
@@ -124,6 +148,7 @@ impl Seen {
             count: 0,
             counted: 0,
             next: Instant::ZERO,
+            open: Delays::default(),
             latest: [(Instant::ZERO, 0); 2],
             rank: ONE / 2,
             sum: 0,

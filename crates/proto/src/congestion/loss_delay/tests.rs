@@ -107,3 +107,28 @@ fn delays_that_differ_by_a_packet_time_show_no_full_queue() {
     assert!(beside_larger(20_240).is_by_chance());
     assert!(beside_larger(24_120).shows_full_queue(), "a quarter of a round trip is a queue");
 }
+
+/// Ten packets leave together and wait for each other. What chance takes is found when the third after it is acknowledged, or the last one.
+#[test]
+fn losses_by_chance_within_trains_show_no_queue() {
+    let mut rng = Rng::from_u64(5);
+    let mut watch = LossDelay::default();
+    for train in 0..20_000 {
+        let sent = Instant::ZERO + Duration::from_micros(1_300 * train);
+        let lost = rng.chance(0.3).then(|| rng.below(9));
+        let mut is_found = lost.is_none();
+        for number in (0..10).filter(|&number| Some(number) != lost) {
+            let after_loss = lost.and_then(|lost| number.checked_sub(lost));
+            if number % 2 == 1 || after_loss == Some(1) {
+                let rtt = MIN_RTT + Duration::from_micros(100 * number);
+                watch.on_sample(sent + rtt, sent, rtt, MIN_RTT);
+            }
+            if !is_found && (after_loss >= Some(3) || number == 9) {
+                is_found = true;
+                watch.on_loss(sent, MIN_RTT);
+            }
+        }
+        assert!(!watch.shows_full_queue(), "train {train}");
+    }
+    assert!(watch.is_by_chance());
+}
