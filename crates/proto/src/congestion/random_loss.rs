@@ -39,6 +39,12 @@ const TOLERATED_DEVIATIONS: u64 = 4;
 /// path which loses just so much does so once in forty times. With more a policer, which has no queue, drops more (docs/constants.md).
 const MEAN_DEVIATIONS: u64 = 2;
 
+/// What is lost of one flight may exceed what is tolerated by so many times the deviation of so few packets, as the mean may by its own.
+/// Few losses are spread like those of a Poisson process, which reach (4 - 1) / 6 of a packet further than a bell of that width does
+/// (the first term of Cornish and Fisher, with two deviations).
+const FLIGHT_DEVIATIONS: u64 = 2;
+const FLIGHT_SKEW_DIVISOR: u64 = 2;
+
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
 const RATE_MAX: u64 = ONE / 5;
 
@@ -281,7 +287,19 @@ impl RandomLoss {
 
     /// How many bytes of a flight of so many may be lost at random.
     pub(in crate::congestion) fn tolerated_of(&self, flight: u64) -> u64 {
-        u64::try_from(u128::from(flight) * u128::from(self.tolerated()) / u128::from(ONE)).unwrap_or(u64::MAX)
+        part_of(flight, self.tolerated())
+    }
+
+    /// How many bytes more it may be by chance, with packets of `packet` bytes: of few packets chance takes a larger part now and then.
+    /// A queue says that it need not be chance, and so does a mean that is more than is tolerated.
+    pub(in crate::congestion) fn chance_of(&self, flight: u64, packet: u64) -> u64 {
+        let is_usual = self.mean() <= self.tolerated_mean(self.tolerated());
+        if self.beside.shows_full_queue() || !self.is_empty() || !is_usual {
+            return 0;
+        }
+        let packets = (flight / packet.max(1)).max(1);
+        let deviation = deviation(TOLERANCE + self.ambient, self.burst, packets);
+        part_of(flight, FLIGHT_DEVIATIONS * deviation).saturating_add(packet / FLIGHT_SKEW_DIVISOR)
     }
 
     /// The smallest round-trip time of the path so far.
@@ -394,6 +412,11 @@ impl RandomLoss {
     pub(in crate::congestion) fn is_empty(&self) -> bool {
         !self.delay.shows_queue(self.base.map_or(self.min_rtt(), |base| base.get()))
     }
+}
+
+/// So many bytes at this rate.
+fn part_of(bytes: u64, rate: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(rate) / u128::from(ONE)).unwrap_or(u64::MAX)
 }
 
 /// How many packets lose so many at this rate, within the bounds of a trial.

@@ -58,7 +58,7 @@ impl Losses {
         Self { random: RandomLoss::answering_once(), ..Self::default() }
     }
 
-    /// How much of a flight may be lost while probing.
+    /// How much of a flight may be lost before it was too much.
     fn tolerated_of(&self, flight: u64) -> u64 {
         percent(flight, LOSS_PERCENT).max(self.random.tolerated_of(flight))
     }
@@ -104,9 +104,26 @@ impl Losses {
 }
 
 impl Bbr {
-    /// Whether more of the flight was lost than a probe may lose (IsInflightTooHigh).
+    /// Whether too much of the flight was lost (IsInflightTooHigh).
     pub(super) fn inflight_too_high(&self, rs: &Sample) -> bool {
         rs.lost > self.losses.tolerated_of(rs.tx_in_flight)
+    }
+
+    /// Whether more of it was lost than a probe may lose.
+    pub(super) fn probe_lost_too_much(&self, rs: &Sample) -> bool {
+        rs.lost > self.tolerated_of_probe(rs.tx_in_flight)
+    }
+
+    /// How much of the flight of a probe may be lost. A departure from the draft, which has one bound for all: of the few packets of a small
+    /// flight chance takes more now and then, and every probe would end with that. Where a lower pace has lost next to nothing, as with a
+    /// policer, what a probe loses is no chance, however few packets that are.
+    fn tolerated_of_probe(&self, flight: u64) -> u64 {
+        let (losses, tolerated) = (&self.losses, self.losses.tolerated_of(flight));
+        if losses.trial.has_passed() {
+            return tolerated;
+        }
+        let chance = losses.random.chance_of(flight, self.control.packet);
+        tolerated.max(losses.random.tolerated_of(flight).saturating_add(chance))
     }
 
     /// UpdateLatestDeliverySignals of the draft.
@@ -176,7 +193,7 @@ impl Bbr {
         }
         let tx_in_flight = u64::from(lost.snapshot.in_flight);
         let lost_since = lost.total_lost.saturating_sub(lost.snapshot.lost);
-        if lost_since > self.losses.tolerated_of(tx_in_flight) {
+        if lost_since > self.tolerated_of_probe(tx_in_flight) {
             let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
             let bound = self.bound_after_loss(in_flight);
             self.handle_inflight_too_high(now, bound, lost.snapshot.app_limited);

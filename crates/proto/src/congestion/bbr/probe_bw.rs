@@ -181,7 +181,7 @@ impl Bbr {
             }
             _ => {}
         }
-        if let Some(bound) = self.losses.long_inflight.filter(|_| !self.inflight_too_high(rs)) {
+        if let Some(bound) = self.losses.long_inflight.filter(|_| !self.probe_lost_too_much(rs)) {
             self.losses.long_inflight = Some(bound.max(rs.tx_in_flight));
             if self.phase == Phase::ProbeUp {
                 self.raise_long_inflight(rs.newly_acked);

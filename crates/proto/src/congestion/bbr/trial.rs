@@ -40,6 +40,11 @@ impl LossTrial {
         self.is_of_recovery = false;
     }
 
+    /// Whether the last trial has shown losses that were no chance.
+    pub(super) fn has_passed(&self) -> bool {
+        self.passed > 0
+    }
+
     /// A lower rate has lost next to nothing: that the path has shown, and it need not show it again soon.
     fn put_off(&mut self) {
         self.probes_until_next = 1 << self.passed;

@@ -338,3 +338,14 @@ fn losses_of_a_path_that_has_become_longer_are_tolerated_again() {
     assert!(reactions > 2 && path.now > Instant::from_millis(9_000), "{reactions} reactions, {:?}", path.now);
     assert!(path.lose_one_in(100, 20));
 }
+
+#[test]
+fn of_a_small_flight_chance_takes_a_larger_part() {
+    let mut path = Path::new();
+    // Two deviations and half of a packet, in hundredths of a packet.
+    let chance = |path: &Path, packets: u64| path.random.chance_of(packets * 1_000, 1_000) / 10;
+    assert_eq!([4, 17, 100, 1_600].map(|packets| chance(&path, packets)), [106, 166, 332, 1_181]);
+    path.extra = RTT / 2;
+    path.acknowledge(20);
+    assert_eq!(chance(&path, 17), 0, "a queue");
+}
