@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::super::delay::nanos;
 use super::aggregation::HELD_ROUND_TRIPS;
 use super::probe_bw::MAX_WAIT_ROUNDS;
 
@@ -52,6 +53,13 @@ pub(super) struct RoundBest {
     limited: bool,
     start: Instant,
     last_ack: Instant,
+    /// When the newest packet that was acknowledged had left.
+    last_sent: Instant,
+    /// By how much, at most, an acknowledgement came later after the one before than its packet had left after that of it, in nanoseconds.
+    /// Where the sender makes the silences, since a flight leaves before the answer can be there, this is nothing.
+    stop: u64,
+    /// Whether that was a part of the round before that says that the path stopped.
+    had_stop: bool,
     /// The longest time without an acknowledgement.
     silence: Duration,
     /// Whether the path stopped in the round before: the samples of this one began in it.
@@ -71,6 +79,9 @@ impl RoundBest {
             limited: false,
             start: now,
             last_ack: now,
+            last_sent: now,
+            stop: 0,
+            had_stop: false,
             silence: Duration::ZERO,
             was_held: false,
             was_stopped: false,
@@ -91,11 +102,12 @@ impl RoundBest {
     }
 
     /// Takes a sample. Returns the largest of a round with the sample that ends it, unless the application
-    /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate. `base` is
-    /// the smallest round-trip time.
+    /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate. `sent` is when the
+    /// newest packet had left, `base` the smallest round-trip time.
     pub(super) fn on_sample(
         &mut self,
         now: Instant,
+        sent: Instant,
         base: Duration,
         rate: u64,
         round_started: bool,
@@ -103,15 +115,21 @@ impl RoundBest {
     ) -> Option<u64> {
         self.max = self.max.max(rate);
         self.limited |= app_limited;
-        self.silence = self.silence.max(now.saturating_since(self.last_ack));
-        self.last_ack = now;
+        let silence = now.saturating_since(self.last_ack);
+        self.silence = self.silence.max(silence);
+        let stop = silence.saturating_sub(sent.saturating_since(self.last_sent));
+        self.stop = self.stop.max(nanos(stop));
+        (self.last_ack, self.last_sent) = (now, sent);
         if !round_started {
             return None;
         }
         let round = std::mem::replace(self, Self::new(now));
-        self.was_held = round.silence > now.saturating_since(round.start) / HELD_DIVISOR;
+        self.last_sent = sent;
+        let held = now.saturating_since(round.start) / HELD_DIVISOR;
+        self.was_held = round.silence > held;
+        self.had_stop = round.stop > nanos(held);
         self.count_round(&round, base);
-        Some(round.max).filter(|_| !round.limited && !round.was_held && !self.was_held)
+        Some(round.max).filter(|_| !round.limited && !round.had_stop && !self.had_stop)
     }
 
     /// Notes whether `round`, which has ended, shows the bandwidth; `base` is the smallest round-trip time.

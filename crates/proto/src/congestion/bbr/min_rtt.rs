@@ -117,7 +117,15 @@ impl MinRtt {
         self.expired = false;
     }
 
-    fn interval(&self) -> Duration {
+    /// The path has become longer: this is its smallest round-trip time now.
+    pub(super) fn replace(&mut self, now: Instant, rtt: Duration) {
+        (self.min, self.probe_min) = (Some(stored(rtt)), Some(stored(rtt)));
+        self.stamp = now;
+        self.on_probed(now);
+    }
+
+    /// The least time between two measurements.
+    pub(super) fn interval(&self) -> Duration {
         self.get().map_or(PROBE_INTERVAL, |min| PROBE_INTERVAL.max(min * PROBE_INTERVAL_ROUND_TRIPS))
     }
 }

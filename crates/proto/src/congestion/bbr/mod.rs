@@ -28,7 +28,8 @@
 //! - Losses: few losses without a queue lower no bound, and no round leaves one below what was delivered in it. What losses change is
 //!   on trial: where the path loses as much afterwards, bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they
 //!   lower that of a probe below what the path holds, but a probe that takes from others lowers it as they do.
-//! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
+//! - PROBE_RTT is rarer on long paths, and spared where the queue is empty. Where it shows that the path has become longer, that is
+//!   believed at once.
 //! - The pace has a lower bound, and no margin where there is no queue.
 //! - The bandwidth: a path that has become much slower is believed after a round.
 //! - The allowance for aggregation bridges silences, and the budget for offloading is smaller than what the pacer gives out
@@ -37,6 +38,7 @@
 mod aggregation;
 mod bandwidth;
 mod control;
+mod longer_path;
 mod loss;
 mod min_rtt;
 mod probe_bw;
@@ -53,6 +55,7 @@ use fulmar_base::Instant;
 pub(super) use self::aggregation::{Aggregation, AggregationInput};
 use self::bandwidth::{MaxBandwidth, RoundBest};
 use self::control::Control;
+use self::longer_path::LongerPath;
 use self::loss::Losses;
 pub(super) use self::min_rtt::MinRtt;
 use self::probe_bw::Cycle;
@@ -98,6 +101,7 @@ pub struct Bbr {
     startup: Startup,
     cycle: Cycle,
     probe_rtt: ProbeRtt,
+    longer_path: LongerPath,
     losses: Losses,
     recovery: Recovery,
     control: Control,
@@ -178,6 +182,7 @@ impl Bbr {
             startup: Startup::new(window),
             cycle: Cycle::new(now),
             probe_rtt: ProbeRtt::default(),
+            longer_path: LongerPath::default(),
             losses: Losses::new(),
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
@@ -230,7 +235,14 @@ impl Bbr {
                 self.max_bandwidth.on_sample(rate, rs.app_limited);
             }
             let base = self.min_rtt.get().unwrap_or_default();
-            let best = self.round_best.on_sample(rs.now, base, rate, self.rounds.started(), rs.app_limited);
+            let best = self.round_best.on_sample(
+                rs.now,
+                rs.sent_time,
+                base,
+                rate,
+                self.rounds.started(),
+                rs.app_limited,
+            );
             self.check_slower_path(rs.now, best);
         }
     }
@@ -238,14 +250,20 @@ impl Bbr {
     /// A departure from the draft: a path that has become much slower is believed after a round. The maximum
     /// would be kept for two cycles, in which the window fills the queue with what was the bandwidth-delay
     /// product, and a cycle lasts long when the queue makes the rounds long. That the delay has risen while
-    /// acknowledgements came evenly tells such a path from one that stops.
+    /// acknowledgements came evenly tells such a path from one that stops. PROBE_RTT tells it from one that has become longer.
     fn check_slower_path(&mut self, now: Instant, best: Option<u64>) {
         let Some(best) = best.filter(|_| self.phase.is_probe_bw()) else { return };
         let Some(base) = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless()) else { return };
-        if best * SLOWER_DIVISOR < self.max_bandwidth.get() && self.delay.has_risen(base) {
+        let before = self.max_bandwidth.get();
+        if !self.delay.has_risen(base) {
+            self.longer_path.rest(before);
+            return;
+        }
+        if best * SLOWER_DIVISOR < before {
             self.max_bandwidth.replace(best);
             self.start_probe_down(now);
         }
+        self.doubt_slower_path(now, best, before);
     }
 
     fn update_aggregation(&mut self, rs: &Sample) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::longer_path::Answer;
 use super::probe_bw::AckPhase;
 use super::{Bbr, Phase, Sample};
 
@@ -45,9 +46,10 @@ impl Bbr {
         self.idle_restart = false;
     }
 
-    fn enter_probe_rtt(&mut self) {
+    pub(super) fn enter_probe_rtt(&mut self) {
         self.save_window();
         self.phase = Phase::ProbeRtt;
+        self.longer_path.begin();
         self.probe_rtt =
             ProbeRtt { done: None, round_done: false, limited: Some((self.delivered, self.delivered)) };
         self.cycle.ack_phase = AckPhase::ProbeStopping;
@@ -60,12 +62,15 @@ impl Bbr {
         }
         if self.probe_rtt.done.is_none() {
             if rs.in_flight <= self.probe_rtt_window() {
-                self.probe_rtt.done = Some(rs.now + DURATION);
+                // A question about the flow's own queue is answered after a round; those of others take their time.
+                let time = if self.longer_path.is_asked() { Duration::ZERO } else { DURATION };
+                self.probe_rtt.done = Some(rs.now + time);
                 self.probe_rtt.round_done = false;
                 self.begin_round();
             }
             return;
         }
+        self.longer_path.on_sample(rs.rtt);
         self.probe_rtt.round_done |= self.rounds.started();
         if self.probe_rtt.round_done {
             self.check_probe_rtt_done(rs.now);
@@ -76,9 +81,16 @@ impl Bbr {
         if self.probe_rtt.done.is_none_or(|done| now <= done) {
             return;
         }
-        self.min_rtt.on_probed(now);
+        match self.answer_doubt(now) {
+            // What losses have shown of a slower path stays.
+            Some(Answer::Slower) => {}
+            Some(Answer::Longer) => self.losses.reset_short_term(),
+            None => {
+                self.min_rtt.on_probed(now);
+                self.losses.reset_short_term();
+            }
+        }
         self.restore_window();
-        self.losses.reset_short_term();
         if self.full.reached {
             // The clock of the probing for bandwidth begins anew, and the queue is empty already.
             self.start_probe_down(now);

@@ -2,12 +2,26 @@ use super::*;
 
 const BASE: Duration = Duration::from_millis(100);
 
-/// A round of ten samples that are so far apart; the last one ends it.
+/// A round of ten samples that are so far apart, of packets that left at the same distance all; the last one ends it.
 fn round(best: &mut RoundBest, now: &mut Instant, gaps: [u64; 10], limited: bool) -> Option<u64> {
-    let mut result = None;
-    for (index, gap) in gaps.into_iter().enumerate() {
+    let distance = gaps.iter().sum::<u64>() / 10;
+    round_of(best, now, gaps, [distance; 10], limited)
+}
+
+/// A round of ten samples that are so far apart, of packets that left so far apart.
+fn round_of(
+    best: &mut RoundBest,
+    now: &mut Instant,
+    gaps: [u64; 10],
+    sent_gaps: [u64; 10],
+    limited: bool,
+) -> Option<u64> {
+    let (mut result, mut sent) = (None, *now);
+    for (index, (gap, sent_gap)) in gaps.into_iter().zip(sent_gaps).enumerate() {
         *now += Duration::from_millis(gap);
-        result = best.on_sample(*now, BASE, 100 + index as u64 % 5, index == 9, limited && index == 3);
+        sent += Duration::from_millis(sent_gap);
+        let rate = 100 + index as u64 % 5;
+        result = best.on_sample(*now, sent, BASE, rate, index == 9, limited && index == 3);
     }
     result
 }
@@ -28,6 +42,17 @@ fn a_round_that_was_held_up_or_limited_shows_nothing() {
     assert_eq!(round(&mut best, &mut now, [10; 10], false), None, "its samples began before the stop");
     assert_eq!(round(&mut best, &mut now, [10; 10], true), None);
     assert_eq!(round(&mut best, &mut now, [10; 10], false), Some(104), "the next round is a new one");
+}
+
+#[test]
+fn silences_of_the_sender_are_no_stop() {
+    let mut now = Instant::ZERO;
+    let mut best = RoundBest::new(now);
+    let bunch = [100, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for _ in 0..3 {
+        assert_eq!(round_of(&mut best, &mut now, bunch, bunch, false), Some(104));
+    }
+    assert_eq!(round_of(&mut best, &mut now, bunch, [10; 10], false), None, "a stop");
 }
 
 #[test]

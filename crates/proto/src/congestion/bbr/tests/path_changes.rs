@@ -24,6 +24,16 @@ fn ten_times_the_bandwidth_is_found() {
     assert!(path.utilization(seconds(5)) >= 90);
 }
 
+/// Chance takes one packet of a hundred. Of a flight of 17 that is more than the part of it that a probe may lose.
+#[test]
+fn ten_times_the_bandwidth_is_found_in_spite_of_losses() {
+    let mut path = Path::new(Link { loss: Some(100), ..Link::new(10, 10, 100) });
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().bytes_per_second *= 10;
+    path.until(seconds(8), |bbr| bbr.max_bandwidth.get() > 11_250_000);
+    assert!(path.utilization(seconds(5)) >= 90);
+}
+
 #[test]
 fn ten_times_the_bandwidth_is_found_above_a_bound() {
     // A short queue sets the long-term bound; it is raised exponentially.
@@ -100,4 +110,45 @@ fn a_path_that_is_half_as_fast_costs_less_than_its_flights() {
     // Half of what leaves until the first loss is known, about 160 ms, is lost.
     assert!((1..130).contains(&lost), "{lost} lost");
     assert!(path.utilization(seconds(1)) >= 90);
+}
+
+/// In the window of before a flight brings a quarter of the rate, as on a slower path; but the delay does not fall with it.
+#[test]
+fn a_longer_path_is_no_slower_one() {
+    let mut path = Path::new(Link::new(10, 5, 40));
+    path.until_phase(Phase::ProbeCruise);
+    path.transfer.run_until(seconds(1), |_| false);
+    path.link.borrow_mut().one_way = Duration::from_millis(40);
+    path.transfer.run_until(seconds(1), |_| false);
+    assert!(path.utilization(seconds(2)) >= 80);
+    let min_rtt = path.look(|bbr| bbr.min_rtt.get());
+    assert!(min_rtt.is_some_and(|min| min >= Duration::from_millis(80)), "{min_rtt:?}");
+}
+
+#[test]
+fn a_bound_has_room_for_what_a_longer_path_holds() {
+    let mut path = Path::new(Link::new(10, 5, 40));
+    path.until_phase(Phase::ProbeCruise);
+    Watched(path.bbr.clone()).with(|bbr| bbr.losses.long_inflight = Some(bbr.bdp(125)));
+    path.link.borrow_mut().one_way = Duration::from_millis(40);
+    path.transfer.run_until(seconds(1), |_| false);
+    assert!(path.utilization(seconds(2)) >= 80);
+}
+
+/// PROBE_RTT asks once whether the path is longer, and not again soon when it is not.
+#[test]
+fn a_slower_path_stays_slower_after_the_doubt() {
+    let mut path = Path::new(Link::new(20, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    path.transfer.run_until(seconds(1), |_| false);
+    path.link.borrow_mut().bytes_per_second /= 4;
+    path.until(seconds(1), |bbr| bbr.phase == Phase::ProbeRtt);
+    path.until(seconds(1), |bbr| bbr.phase == Phase::ProbeCruise);
+    path.look(|bbr| {
+        assert!(bbr.max_bandwidth.get() < 1_250_000, "{}", bbr.max_bandwidth.get());
+        assert!(bbr.min_rtt.get().is_some_and(|min| min < Duration::from_millis(45)));
+    });
+    path.link.borrow_mut().bytes_per_second /= 4;
+    path.until(seconds(2), |bbr| bbr.max_bandwidth.get() < 200_000);
+    assert!(path.phase() != Phase::ProbeRtt);
 }
