@@ -252,7 +252,7 @@ fn a_refusal_that_the_network_reports_ends_an_attempt_of_which_nothing_was_answe
 #[test]
 fn an_attempt_ends_at_once_where_the_system_finds_no_way() {
     use std::io::ErrorKind;
-    let sent = |pair: &mut Pair| pair.client.conn().stats().bytes_sent as usize;
+    let sent = |pair: &mut Pair| pair.client.conn().stats().datagrams_sent as usize;
     for (reason, part, lost) in [
         (ErrorKind::NetworkUnreachable, 1, true),
         // A part of it has left, or the reason may pass.
@@ -262,8 +262,8 @@ fn an_attempt_ends_at_once_where_the_system_finds_no_way() {
         let mut pair = Setup::default().dial();
         pair.server.mute = true;
         pair.run_for(Duration::from_millis(10));
-        let (now, bytes) = (pair.now, sent(&mut pair) / part);
-        pair.client.conn().on_unsent(now, bytes, reason);
+        let (now, datagrams) = (pair.now, sent(&mut pair) / part);
+        pair.client.conn().on_unsent(now, datagrams, reason);
         pair.run_for(Duration::from_millis(1));
         assert_eq!(pair.lost(Side::Client), lost.then_some(ConnectionError::Unsent(reason)), "{part}");
     }
@@ -277,7 +277,7 @@ fn an_attempt_of_which_nothing_was_sent_until_its_timeout_says_why() {
     let (mut refused, mut lost) = (0, None);
     while lost.is_none() {
         pair.run_for(Duration::from_millis(5));
-        let (now, sent) = (pair.now, pair.client.conn().stats().bytes_sent as usize);
+        let (now, sent) = (pair.now, pair.client.conn().stats().datagrams_sent as usize);
         if sent > refused {
             pair.client.conn().on_unsent(now, sent - refused, reason);
             refused = sent;

@@ -183,7 +183,7 @@ fn a_run_that_takes_too_long_is_one_sentence() {
     let mut verbose = fulmar(&arguments);
     verbose.arg("-v");
     let stderr = finish(verbose).stderr();
-    assert!(stderr.starts_with(lines[0]) && stderr.contains("\n* connection 0"), "{stderr}");
+    assert!(stderr.starts_with(lines[0]) && stderr.contains("\n*   connection 0: wakes at "), "{stderr}");
 }
 
 #[test]

@@ -116,7 +116,8 @@ impl Close {
 /// What the operating system of this end has refused to send before anything was heard of the peer, and why it did so last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsent {
-    bytes: u64,
+    /// An attempt to connect sends some dozens.
+    datagrams: u16,
     reason: io::ErrorKind,
 }
 
@@ -146,15 +147,16 @@ impl Connection {
         }
     }
 
-    /// The operating system of this end has refused to send these bytes, and has lost them. Where it has refused all that a client has
+    /// The operating system of this end has refused to send so many datagrams, and has lost them. Where it has refused all that a client has
     /// wanted to send, and nothing was ever heard of the server, the attempt to connect ends with [`ConnectionError::Unsent`]: at once, if
     /// there is no way to the address; at its timeout, if the reason may pass, as that of a firewall or a full buffer may.
-    pub fn on_unsent(&mut self, now: Instant, bytes: usize, reason: io::ErrorKind) {
+    pub fn on_unsent(&mut self, now: Instant, datagrams: usize, reason: io::ErrorKind) {
         if !self.is_unanswered() {
             return;
         }
-        let before = self.unsent.map_or(0, |unsent| unsent.bytes);
-        self.unsent = Some(Unsent { bytes: before + bytes as u64, reason });
+        let before = self.unsent.map_or(0, |unsent| unsent.datagrams);
+        let datagrams = before.saturating_add(u16::try_from(datagrams).unwrap_or(u16::MAX));
+        self.unsent = Some(Unsent { datagrams, reason });
         if let Some(error) = self.unsent_error().filter(|_| has_no_way(reason)) {
             self.abandon(now, error);
         }
@@ -162,7 +164,8 @@ impl Connection {
 
     /// The end of an attempt of which nothing has left this end.
     pub(super) fn unsent_error(&self) -> Option<ConnectionError> {
-        let all = self.unsent.filter(|unsent| unsent.bytes == self.telemetry.stats.bytes_sent);
+        let all =
+            self.unsent.filter(|unsent| u64::from(unsent.datagrams) == self.telemetry.stats.datagrams_sent);
         all.map(|unsent| ConnectionError::Unsent(unsent.reason))
     }
 

@@ -48,10 +48,10 @@ impl Worker {
             };
             state.on_traffic();
             drop(state);
-            let bytes = transmit.len;
+            let datagrams = transmit.segment_size.map_or(1, |size| transmit.len.div_ceil(size.max(1)));
             match self.send(transmit) {
                 SendOutcome::Done => {}
-                SendOutcome::Refused(reason) => connection.lock().proto.on_unsent(now, bytes, reason),
+                SendOutcome::Refused(reason) => connection.lock().proto.on_unsent(now, datagrams, reason),
                 SendOutcome::Blocked { .. } => {
                     // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
                     // can use it.

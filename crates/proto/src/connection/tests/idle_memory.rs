@@ -55,6 +55,7 @@ fn an_idle_connection_of_a_server_holds_little() {
     let mut pair = idle();
     let Connection {
         side: _,
+        unsent: _,
         config,
         rng,
         lifecycle,
