@@ -11,7 +11,7 @@ mod symbols;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
+use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation, Tail};
 use fulmar_wire::{FecParameters, FecRecovered, FecSid, FecWindow, PathId, SymbolAck, VarInt};
 
 use super::{BlockCode, FecConfig, FecDialect, FecMode, FecStats};
@@ -23,7 +23,7 @@ use self::repairs::Repairs;
 pub(crate) use self::symbols::Loss;
 use self::symbols::{SentSymbols, State};
 
-/// Repair symbols that [`FecConfig::overhead_max`] does not count.
+/// Repair symbols that [`FecConfig::overhead_max`] does not count: what [`Tail`] may send in advance.
 const REPAIRS_FREE: u64 = 16;
 
 /// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
@@ -38,6 +38,10 @@ const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
 /// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
 /// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
 const PATIENCE: (u32, u32) = (9, 8);
+
+/// A lost symbol waits for repair symbols that left so soon after it, in pauses between the halves of those of a tail: one is for
+/// the second half, one for the packets that follow the symbol. What left later would hold it up by more than it saves.
+const PROMPT_PAUSES: u32 = 2;
 
 /// The tokens of protected frames, and the path of their packet.
 pub(crate) type Protected = (PathId, SentFrames);
@@ -64,6 +68,19 @@ pub(crate) struct FecSender {
     /// The smoothed round-trip time, as it was told last.
     rtt: Duration,
     stats: FecStats,
+}
+
+/// What is known of the path that symbols take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathFigures {
+    /// The smoothed round-trip time.
+    pub(crate) smoothed_rtt: Duration,
+    /// The smallest round-trip time.
+    pub(crate) min_rtt: Duration,
+    /// How long a byte takes on the wire, as far as that was seen, in seconds.
+    pub(crate) byte_time: f64,
+    /// How many packets the congestion window has room for.
+    pub(crate) room: u64,
 }
 
 /// What comes next in a packet.
@@ -131,9 +148,9 @@ impl FecSender {
         FecDialect::of(self.repairs.blocks())
     }
 
-    /// Whether repair symbols follow the end of a transfer, so that copies of what was lost need not.
-    pub(crate) fn protects_tails(&self) -> bool {
-        self.protections.of(None) == Protection::Tail
+    /// Whether a repair symbol in flight takes the place of a copy of this symbol.
+    pub(crate) fn covers(&self, symbol: SymbolId) -> bool {
+        self.sent.is_covered(symbol)
     }
 
     /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
@@ -198,16 +215,16 @@ impl FecSender {
     }
 
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
-    pub(crate) fn schedule(&mut self, now: Instant, idle: bool, smoothed_rtt: Duration) {
-        self.rtt = smoothed_rtt;
+    pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
+        self.rtt = path.smoothed_rtt;
         for index in 0..self.schedulers.len() {
             while !self.repairs.is_full() {
-                let situation = self.situation(now, idle, smoothed_rtt);
+                let situation = self.situation(now, idle, path);
                 let (protection, scheduler) = &mut self.schedulers[index];
                 let (protection, Some(order)) = (*protection, scheduler.next_order(&situation)) else {
                     break;
                 };
-                self.obey(&order, protection);
+                self.obey(&order, Some(protection));
             }
         }
         let wake_ups = self.schedulers.iter().filter_map(|(_, scheduler)| scheduler.wake_up());
@@ -229,7 +246,7 @@ impl FecSender {
             return false;
         }
         let count = (self.sent.end() - first) as u16;
-        self.obey(&Order { first, count, repairs: repairs.into() }, Protection::Tail);
+        self.obey(&Order { first, count, repairs: repairs.into() }, None);
         self.has_repairs()
     }
 
@@ -253,13 +270,23 @@ impl FecSender {
         self.repairs.take_path(path);
     }
 
+    /// Data is to be sent on the path of the repair symbols that wait. Those for the end of what is sent are dropped: it goes on, and
+    /// they are made again at its end.
+    pub(crate) fn yield_to_data(&mut self) {
+        let dropped = self.repairs.drop_spare();
+        if dropped > 0 {
+            self.tell(Feedback::RepairsDropped(dropped));
+        }
+    }
+
     /// Writes a repair symbol, if there is one and it fits, into a packet of which a full one has `room`.
     pub(crate) fn write(&mut self, now: Instant, room: usize, out: &mut FrameWriter<'_>) {
         let Some((id, bytes)) = self.repairs.write(room, out) else { return };
         out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
         self.stats.repairs_sent += 1;
         self.stats.repair_bytes_sent += bytes as u64;
-        self.sent.cover(now, id.first, id.count);
+        let prompt = Tail::pause(self.rtt) * PROMPT_PAUSES;
+        self.sent.cover(now, id.first, id.count, prompt);
     }
 
     /// The packet of a source symbol has arrived.
@@ -287,6 +314,15 @@ impl FecSender {
         }
         self.sent.forget_resolved(self.repairs.oldest());
         loss
+    }
+
+    /// The packet of a source symbol that was taken for lost has arrived.
+    pub(crate) fn on_spurious(&mut self, symbol: SymbolId) {
+        if self.sent.on_spurious(symbol) {
+            self.stats.symbols_lost = self.stats.symbols_lost.saturating_sub(1);
+            self.losses.excuse();
+            self.tell(Feedback::Late);
+        }
     }
 
     /// A packet with a repair symbol was acknowledged or lost.
@@ -375,6 +411,12 @@ impl FecSender {
         self.sent.rest();
     }
 
+    /// The id of the next source symbol.
+    #[cfg(test)]
+    pub(super) fn sent_end(&self) -> u64 {
+        self.sent.end()
+    }
+
     /// The bytes of what is kept of source symbols and of repair symbols.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
@@ -396,24 +438,36 @@ impl FecSender {
         self.stats
     }
 
-    fn situation(&self, now: Instant, idle: bool, smoothed_rtt: Duration) -> Situation {
+    fn situation(&self, now: Instant, idle: bool, path: &PathFigures) -> Situation {
         let end = self.sent.end();
+        let first_unresolved = self.sent.first_in_flight().map_or(end, |(id, _)| id);
+        let repair_time = match path.byte_time {
+            0.0 => Duration::ZERO,
+            // A second at most for each byte.
+            time => {
+                Duration::from_secs_f64(time.min(1.0) * self.repairs.longest_from(first_unresolved) as f64)
+            }
+        };
         Situation {
             now,
-            first_unresolved: self.sent.first_in_flight().map_or(end, |(id, _)| id),
+            first_unresolved,
             end,
             unresolved: u16::try_from(self.sent.unresolved()).unwrap_or(u16::MAX),
             idle,
-            smoothed_rtt,
+            smoothed_rtt: path.smoothed_rtt,
+            min_rtt: path.min_rtt,
+            repair_time,
+            room: u16::try_from(path.room).unwrap_or(u16::MAX),
         }
     }
 
     /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room.
-    fn obey(&mut self, order: &Order, protection: Protection) {
+    fn obey(&mut self, order: &Order, ordered_by: Option<Protection>) {
         let (stats, overhead_max) = (self.stats, self.config.overhead_max);
-        self.repairs.obey(order, |waiting| {
+        self.repairs.obey(order, ordered_by, |waiting| {
             let counted = (stats.repairs_sent + waiting as u64).saturating_sub(REPAIRS_FREE);
-            protection == Protection::Constant || counted as f64 <= overhead_max * stats.symbols_sent as f64
+            ordered_by == Some(Protection::Constant)
+                || counted as f64 <= overhead_max * stats.symbols_sent as f64
         });
     }
 
