@@ -1,8 +1,9 @@
 use fulmar_fec::schedule::Order;
-use fulmar_wire::{Dialect, Frame, frames};
+use fulmar_wire::{Dialect, Frame, VarInt, frames};
 
 use super::super::FecCode;
 use super::super::tests::{PATH, RTT, lose_one_of_five, repairs, send, sender, stream};
+use super::source::{CUT_MAX, NUMBER_GROWTH};
 use super::*;
 
 const TAIL: FecMode = FecMode::Tail;
