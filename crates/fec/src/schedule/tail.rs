@@ -25,9 +25,11 @@ const SHORT_PART: f64 = 0.6;
 const BURST_REPAIRS: u16 = 5;
 /// Above the mean of the losses by so many standard deviations of a binomial distribution, beyond which one in a thousand is.
 const DEVIATIONS: f64 = 3.0;
-/// So many repair symbols may be sent for each loss: one in ten is worth as much as ten cost, as the time until a loss is
-/// repaired has to be waited for by all that follows. Of a stream that fills 80 % of 5 Mbit/s and loses 0.5 %, frames take
-/// 8 % less time so, and 14 % more with five times as many; where 2 % are lost, a fifth of extra packets is worth its price.
+/// So many repair symbols may be sent for each loss. A loss costs the round trip until it is repaired, a repair the time of all that
+/// waits behind it, which grows with the load of the path; and where repairs fill a queue, and so make losses themselves, each loss must
+/// earn fewer than it takes to make one (of a stream that fills 80 % of 2 Mbit/s, about ten). Measured in the lab: frames of a stream
+/// that fills 80 % of 5 Mbit/s take 6 % less time where 0.5 % are lost and 16 % less where 2 % are, with twice as many 9 and 8 % less;
+/// twenty responses of 15 kB over an idle 20 Mbit/s with 2 % of losses take 12 % less, and 16 % without a limit.
 const REPAIRS_PER_LOSS: f64 = 5.0;
 /// Repair symbols that may be sent before anything is known: three short tails. As many as `overhead_max` does not count.
 const CREDIT_START: f64 = 16.0;
