@@ -83,8 +83,8 @@ impl Tail {
         &self.losses
     }
 
-    /// How long the second half of the repair symbols waits behind the first one, with this round-trip time.
-    pub fn pause(smoothed_rtt: Duration) -> Duration {
+    /// How long the second half waits behind the first one.
+    fn pause(smoothed_rtt: Duration) -> Duration {
         PAUSE_MIN.max(smoothed_rtt / PAUSE_PART)
     }
 

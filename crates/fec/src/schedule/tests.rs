@@ -226,7 +226,7 @@ fn a_path_that_loses_nothing_gets_few_repairs_and_a_lossy_one_gets_clean_again()
     };
     let first = writes(&mut tail, 2_000, |_| false);
     assert!((16..=50).contains(&first), "{first}");
-    assert!(writes(&mut tail, 1_000, |write| write % 20 == 0) > 100);
+    assert!(writes(&mut tail, 1_000, |write| write % 10 == 0) > 100);
     writes(&mut tail, 4_000, |_| false);
     let clean = writes(&mut tail, 2_000, |_| false);
     assert!(clean < 20, "{clean}");

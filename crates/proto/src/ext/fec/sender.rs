@@ -13,7 +13,7 @@ mod symbols;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation, Tail};
+use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
 use fulmar_wire::{FecParameters, FecRecovered, FecWindow, PathId, SymbolAck};
 
 use super::{BlockCode, FecConfig, FecDialect, FecMode, FecStats};
@@ -26,16 +26,17 @@ pub(crate) use self::source::Upcoming;
 pub(crate) use self::symbols::Loss;
 use self::symbols::{SentSymbols, State};
 
-/// Repair symbols that [`FecConfig::overhead_max`] does not count: what [`Tail`] may send in advance.
+/// Repair symbols that [`FecConfig::overhead_max`] does not count: as many as the scheduler for ends may order in advance.
 const REPAIRS_FREE: u64 = 16;
 
 /// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
 /// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
 const PATIENCE: (u32, u32) = (9, 8);
 
-/// A lost symbol waits for repair symbols that left so soon after it, in pauses between the halves of those of a tail: one is for
-/// the second half, one for the packets that follow the symbol. What left later would hold it up by more than it saves.
-const PROMPT_PAUSES: u32 = 2;
+/// A lost symbol waits for repair symbols that left within this part of the round-trip time after it. They have arrived, half of a
+/// round trip after they left, before the loss is known, so that a retransmission would come behind them; those that left later it may
+/// overtake.
+const PROMPT_PART: u32 = 2;
 
 /// The tokens of protected frames, and the path of their packet.
 pub(crate) type Protected = (PathId, SentFrames);
@@ -205,8 +206,7 @@ impl FecSender {
         out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
         self.stats.repairs_sent += 1;
         self.stats.repair_bytes_sent += bytes as u64;
-        let prompt = Tail::pause(self.rtt) * PROMPT_PAUSES;
-        self.sent.cover(now, id.first, id.count, prompt);
+        self.sent.cover(now, id.first, id.count, self.rtt / PROMPT_PART);
     }
 
     /// The packet of a source symbol has arrived.
