@@ -73,6 +73,12 @@ impl SourceWindow {
         self.first..self.first + self.symbols.len() as u64
     }
 
+    /// The bytes of the longest symbol from this one on, and so of a repair symbol over them; 0 without any.
+    pub fn longest_from(&self, first: u64) -> usize {
+        let skipped = usize::try_from(first.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.symbols.iter().skip(skipped).map(Vec::len).max().unwrap_or_default()
+    }
+
     /// Adds a source symbol and returns its id.
     ///
     /// # Errors

@@ -25,10 +25,14 @@ pub enum Feedback {
     Delivered,
     /// The packet of a source symbol was lost, whether or not the symbol was recovered.
     Lost,
+    /// The packet of a source symbol that was told to be lost has arrived after all.
+    Late,
     /// So many repair symbols recovered something.
     RepairsUsed(u16),
     /// So many repair symbols were not needed.
     RepairsUnused(u16),
+    /// So many repair symbols of the newest orders were not sent: something else came that goes first.
+    RepairsDropped(u16),
 }
 
 /// How things stand when a packet could be sent.
@@ -46,6 +50,12 @@ pub struct Situation {
     pub idle: bool,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
+    /// The smallest round-trip time: that of the path without a queue.
+    pub min_rtt: Duration,
+    /// How long a repair symbol takes on the wire, as far as the path has shown that: zero if nothing had to wait on it.
+    pub repair_time: Duration,
+    /// How many repair symbols the congestion window has room for.
+    pub room: u16,
 }
 
 /// Repair symbols to be made and sent now, before another order is asked for.
@@ -102,6 +112,15 @@ impl Situation {
         let first_unresolved = self.first_unresolved.min(end);
         let most = u16::try_from(end - first_unresolved).unwrap_or(u16::MAX);
         Self { first_unresolved, end, unresolved: self.unresolved.min(most), ..*self }
+    }
+
+    /// The most repair symbols for so many source symbols that are worth their time: all of them take no longer on the wire than
+    /// they save in the mean, which is a round trip as often as one of the source symbols is lost. That is the smallest one: where
+    /// there is a queue repairs wait in it as well, and what they take holds up all that follows, the longer the busier the path is.
+    fn worth(&self, losses: &LossEstimate, symbols: u16) -> u16 {
+        let saved = self.min_rtt.as_secs_f64() * losses.any_lost(symbols);
+        // As many as there can be where they take no time.
+        (saved / self.repair_time.as_secs_f64()) as u16
     }
 
     /// An order over all that is not known to have arrived and is among the newest 256, or `None` if that is nothing.

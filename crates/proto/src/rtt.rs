@@ -227,6 +227,12 @@ impl Rtt {
         self.smoothed
     }
 
+    /// The mean of the samples of the round trip that is under way, less what the peer has waited; the smoothed time before there
+    /// is one. It follows a queue at once.
+    pub(crate) fn recent(&self) -> Duration {
+        if self.period.samples > 0 { self.period.mean() } else { self.smoothed }
+    }
+
     /// How long a packet is on its way to the peer, by a guess: the way back takes half of the smallest round trip, as queues
     /// stand where data goes.
     pub(crate) fn to_peer(&self) -> Duration {

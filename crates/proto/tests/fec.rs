@@ -142,3 +142,31 @@ fn a_repair_that_arrives_after_it_was_taken_for_lost_has_one_verdict() {
     }
     assert!(spurious > 5, "{spurious}");
 }
+
+#[test]
+fn what_is_sent_again_has_a_copy_where_no_repair_takes_its_place() {
+    let packets = |preemptive_repeat| {
+        let fec = Some(FecConfig { overhead_max: 0.0, ..FecConfig::default() });
+        let config = || TransportConfig { fec, preemptive_repeat, ..TransportConfig::default() };
+        let mut pair = Pair::new(config(), config());
+        pair.run_for(Duration::from_millis(200));
+        // Uses up what is not counted.
+        for _ in 0..25 {
+            pair.transfer(Side::Server, 500, Duration::from_secs(1));
+            pair.run_for(Duration::from_millis(200));
+        }
+        let before = pair.server.conn().stats();
+        let mut count = 0;
+        pair.server.wire = Box::new(move |flying| {
+            count += 1;
+            if count == 2 { Vec::new() } else { vec![flying] }
+        });
+        pair.transfer(Side::Server, 6_000, Duration::from_secs(1));
+        pair.run_for(Duration::from_millis(200));
+        let after = pair.server.conn().stats();
+        let repairs = |stats: &ConnectionStats| stats.fec.expect("both ends have it").repairs_sent;
+        assert_eq!(repairs(&after), repairs(&before), "they are used up");
+        after.packets_sent - before.packets_sent
+    };
+    assert_eq!(packets(true), packets(false) + 1);
+}

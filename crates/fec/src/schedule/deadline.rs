@@ -95,8 +95,8 @@ impl Deadline {
 
 impl Waiting {
     /// Whether a retransmission would come too late.
-    fn needs_repairs(&self, smoothed_rtt: Duration) -> bool {
-        self.deadline < self.sent + smoothed_rtt * RETRANSMISSION_RTTS
+    fn needs_repairs(&self, rtt: Duration) -> bool {
+        self.deadline < self.sent + rtt * RETRANSMISSION_RTTS
     }
 }
 
@@ -113,12 +113,15 @@ impl Scheduler for Deadline {
     fn on_feedback(&mut self, feedback: Feedback) {
         match feedback {
             Feedback::Delivered => self.losses.note(false),
+            Feedback::Late => self.losses.excuse(),
             Feedback::Lost => {
                 self.losses.note(true);
                 self.unused = 0;
             }
             Feedback::RepairsUsed(_) => self.unused = 0,
             Feedback::RepairsUnused(count) => self.unused = self.unused.saturating_add(count),
+            // Its own are never dropped.
+            Feedback::RepairsDropped(_) => {}
         }
     }
 
@@ -134,9 +137,14 @@ impl Scheduler for Deadline {
         let count = (last + 1 - first) as u16;
         // Enough for what is waiting, less what was sent for it already.
         let sent: u16 = self.ordered.iter().map(|(_, repairs)| *repairs).sum();
-        let needed = self.losses.repairs_for(count, self.config.target, ORDER_MAX).saturating_sub(sent);
+        let mut needed = self.losses.repairs_for(count, self.config.target, ORDER_MAX);
+        // On the empty path a retransmission would be in time: what makes it late is a queue, which repairs would make longer.
+        let path_is_long = self.waiting.iter().any(|symbol| symbol.needs_repairs(situation.min_rtt));
+        if !path_is_long {
+            needed = needed.min(situation.worth(&self.losses, count));
+        }
         let affordable = self.credit as u16;
-        let repairs = needed.min(affordable);
+        let repairs = needed.saturating_sub(sent).min(affordable);
         if repairs == 0 {
             return None;
         }

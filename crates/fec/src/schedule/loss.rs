@@ -62,6 +62,16 @@ impl LossEstimate {
         self.lost += u64::from(lost);
     }
 
+    /// A symbol that was noted as lost has arrived after all. Which one, and what came before it, is not remembered.
+    pub fn excuse(&mut self) {
+        self.lost = self.lost.saturating_sub(1);
+        let weights = [&mut self.delivered_then, &mut self.lost_then];
+        // Most losses come after a symbol that arrived.
+        let Some(observed) = weights.into_iter().find(|observed| observed.lost >= 1.0) else { return };
+        observed.lost -= 1.0;
+        observed.delivered += 1.0;
+    }
+
     /// The number of symbols that were noted.
     pub fn seen(&self) -> u64 {
         self.seen
@@ -76,6 +86,15 @@ impl LossEstimate {
     pub fn loss_rate(&self) -> f64 {
         let begins = self.delivered_then.loss_probability();
         begins / (begins + self.burst_ends())
+    }
+
+    /// The probability that any of so many symbols in a row is lost: 0 to 1.
+    pub fn any_lost(&self, symbols: u16) -> f64 {
+        let goes_on = 1.0 - self.delivered_then.loss_probability();
+        match symbols.checked_sub(1) {
+            Some(others) => 1.0 - (1.0 - self.loss_rate()) * goes_on.powi(others.into()),
+            None => 0.0,
+        }
     }
 
     /// The mean number of losses in a row: 1 or more.

@@ -8,11 +8,30 @@ struct Flow {
     first_unresolved: u64,
     end: u64,
     idle: bool,
+    /// What the path is like.
+    smoothed_rtt: Duration,
+    min_rtt: Duration,
+    repair_time: Duration,
+    room: u16,
 }
 
 impl Flow {
     fn new() -> Self {
-        Self { now: Instant::from_millis(1000), first_unresolved: 0, end: 0, idle: false }
+        Self {
+            now: Instant::from_millis(1000),
+            first_unresolved: 0,
+            end: 0,
+            idle: false,
+            smoothed_rtt: RTT,
+            min_rtt: RTT,
+            repair_time: Duration::ZERO,
+            room: 1_000,
+        }
+    }
+
+    /// One that has nothing else to send.
+    fn idle() -> Self {
+        Self { idle: true, ..Self::new() }
     }
 
     fn send(&mut self, scheduler: &mut dyn Scheduler, count: u64, deadline: Option<Duration>) {
@@ -30,7 +49,10 @@ impl Flow {
             end: self.end,
             unresolved: (self.end - self.first_unresolved) as u16,
             idle: self.idle,
-            smoothed_rtt: RTT,
+            smoothed_rtt: self.smoothed_rtt,
+            min_rtt: self.min_rtt,
+            repair_time: self.repair_time,
+            room: self.room,
         };
         std::iter::from_fn(|| scheduler.next_order(&situation)).take(100).collect()
     }
@@ -86,8 +108,7 @@ fn blocks_without_symbols_of_its_own_get_no_constant_rate() {
 #[test]
 fn a_tail_ends_with_its_last_symbol_of_its_own() {
     let mut tail = Tail::default();
-    let mut flow = Flow::new();
-    flow.idle = true;
+    let mut flow = Flow::idle();
     flow.end = 3;
     assert_eq!(flow.orders(&mut tail), [], "nothing is its own");
     flow.send(&mut tail, 4, None);
@@ -124,13 +145,13 @@ fn a_tail_is_repaired_when_nothing_else_is_to_be_sent_in_two_halves() {
 #[test]
 fn the_second_half_is_for_what_is_still_open() {
     let mut tail = Tail::default();
-    let mut flow = Flow::new();
-    flow.idle = true;
+    let mut flow = Flow::idle();
     flow.send(&mut tail, 8, None);
     flow.orders(&mut tail);
-    flow.first_unresolved = 7;
+    // Four would do for six of them, and three are in flight.
+    flow.first_unresolved = 2;
     flow.now += RTT;
-    assert_eq!(flow.orders(&mut tail), [Order { first: 7, count: 1, repairs: 1 }]);
+    assert_eq!(flow.orders(&mut tail), [Order { first: 2, count: 6, repairs: 1 }]);
 
     flow.send(&mut tail, 8, None);
     flow.orders(&mut tail);
@@ -141,15 +162,100 @@ fn the_second_half_is_for_what_is_still_open() {
 }
 
 #[test]
-fn what_is_sent_after_a_tail_has_a_tail_of_its_own() {
+fn repairs_in_flight_count_for_what_is_sent_after_a_tail_and_its_second_half_keeps_its_time() {
     let mut tail = Tail::default();
-    let mut flow = Flow::new();
-    flow.idle = true;
+    let mut flow = Flow::idle();
     flow.send(&mut tail, 4, None);
     assert_eq!(flow.orders(&mut tail), [Order { first: 0, count: 4, repairs: 2 }]);
+    let second = tail.wake_up().unwrap();
+    flow.now += Duration::from_millis(1);
     flow.send(&mut tail, 1, None);
-    assert_eq!(tail.wake_up(), None, "the second half is given up");
-    assert_eq!(flow.orders(&mut tail), [Order { first: 0, count: 5, repairs: 2 }]);
+    assert_eq!(flow.orders(&mut tail), [], "three are enough for five");
+    assert_eq!(tail.wake_up(), Some(second));
+    flow.now = second;
+    assert_eq!(flow.orders(&mut tail), [Order { first: 0, count: 5, repairs: 1 }]);
+}
+
+#[test]
+fn a_stream_of_small_writes_gets_as_many_repairs_as_one_tail_of_them() {
+    let mut tail = Tail::default();
+    let mut flow = Flow::idle();
+    let mut repairs = 0;
+    for write in 0..10u64 {
+        flow.send(&mut tail, 1, None);
+        // Five of them are in a round trip of 100 ms.
+        flow.first_unresolved = write.saturating_sub(4);
+        for _ in 0..4 {
+            repairs += flow.repairs(&mut tail);
+            flow.now += Duration::from_millis(5);
+        }
+    }
+    assert!((6..=9).contains(&repairs), "{repairs}: three for five, and then 0.6 of each");
+}
+
+#[test]
+fn repairs_take_no_longer_on_the_wire_than_what_they_may_save() {
+    let repairs = |flow: Flow| {
+        let (mut flow, mut tail) = (Flow { idle: true, ..flow }, Tail::default());
+        flow.send(&mut tail, 12, None);
+        flow.repairs(&mut tail)
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(repairs(Flow { repair_time: ms(10), min_rtt: ms(20), ..Flow::new() }), 0, "1 Mbit/s, 20 ms");
+    assert_eq!(repairs(Flow { repair_time: ms(10), min_rtt: ms(60), ..Flow::new() }), 0, "1 Mbit/s, 60 ms");
+    let long = Flow { repair_time: ms(10), min_rtt: ms(200), ..Flow::new() };
+    assert_eq!(repairs(long), 1, "one in nine tails loses something");
+    let fast = Flow { repair_time: Duration::from_micros(200), ..Flow::new() };
+    assert_eq!((repairs(fast), repairs(Flow::new())), (3, 3), "50 Mbit/s, 100 ms");
+    assert_eq!(repairs(Flow { room: 2, ..Flow::new() }), 2, "what the window has no room for");
+}
+
+#[test]
+fn a_path_that_loses_nothing_gets_few_repairs_and_a_lossy_one_gets_clean_again() {
+    let mut tail = Tail::default();
+    let mut flow = Flow::idle();
+    let mut writes = |tail: &mut Tail, count: u64, is_lost: fn(u64) -> bool| {
+        let mut repairs = 0;
+        for write in 0..count {
+            flow.send(tail, 1, None);
+            repairs += u32::from(flow.repairs(tail));
+            feed(tail, [is_lost(write)]);
+            flow.first_unresolved = flow.end;
+        }
+        repairs
+    };
+    let first = writes(&mut tail, 2_000, |_| false);
+    assert!((16..=50).contains(&first), "{first}");
+    assert!(writes(&mut tail, 1_000, |write| write % 10 == 0) > 100);
+    writes(&mut tail, 4_000, |_| false);
+    let clean = writes(&mut tail, 2_000, |_| false);
+    assert!(clean < 20, "{clean}");
+}
+
+#[test]
+fn fewer_repairs_than_losses_are_to_be_expected_repair_nothing() {
+    let mut tail = Tail::default();
+    feed(&mut tail, (0..20_000).map(|i| i % 5 == 4));
+    let mut flow = Flow::idle();
+    flow.send(&mut tail, 250, None);
+    assert_eq!(flow.orders(&mut tail), [], "50 are lost, and 48 are all that was saved up");
+    let mut flow = Flow { first_unresolved: 250, end: 250, ..flow };
+    flow.send(&mut tail, 50, None);
+    assert_eq!(flow.repairs(&mut tail), 10, "the first half of 10 and three times their root");
+}
+
+#[test]
+fn repairs_that_went_behind_data_are_ordered_again() {
+    let mut tail = Tail::default();
+    let mut flow = Flow::idle();
+    flow.send(&mut tail, 8, None);
+    assert_eq!(flow.repairs(&mut tail), 3);
+    tail.on_feedback(Feedback::RepairsDropped(3));
+    flow.send(&mut tail, 1, None);
+    // Five in all, of which two wait for their time.
+    assert_eq!(flow.repairs(&mut tail), 2);
+    flow.now += RTT;
+    assert_eq!(flow.repairs(&mut tail), 3);
 }
 
 #[test]
@@ -163,27 +269,21 @@ fn long_tails_get_repairs_for_the_losses_that_are_to_be_expected() {
         first + flow.repairs(tail)
     };
     // Nothing is known.
-    assert_eq!(both_halves(&mut Tail::default(), 11), 7);
-    assert_eq!(both_halves(&mut Tail::default(), 12), 3);
-    assert_eq!(both_halves(&mut Tail::default(), 100), 5);
-    // A path without losses.
-    let mut tail = Tail::default();
-    feed(&mut tail, [false; 300]);
-    assert_eq!(both_halves(&mut tail, 10), 2);
-    assert_eq!(both_halves(&mut tail.clone(), 100), 2);
+    for (count, repairs) in [(1, 1), (4, 3), (8, 5), (11, 5), (12, 5), (100, 5)] {
+        assert_eq!(both_halves(&mut Tail::default(), count), repairs, "{count}");
+    }
     // One in ten is lost: of 100 ten and three times the root of ten.
     let mut tail = Tail::default();
     feed(&mut tail, (0..20_000).map(|i| i % 10 == 9));
     let repairs = both_halves(&mut tail.clone(), 100);
     assert!((19..=21).contains(&repairs), "{repairs}");
-    assert_eq!(both_halves(&mut tail, 24), 8, "never more than a third");
+    assert_eq!(both_halves(&mut tail, 24), 8);
 }
 
 #[test]
 fn an_order_has_no_symbols_that_are_not_kept_any_more() {
     let mut tail = Tail::default();
-    let mut flow = Flow::new();
-    flow.idle = true;
+    let mut flow = Flow::idle();
     flow.send(&mut tail, 1000, None);
     let orders = flow.orders(&mut tail);
     assert_eq!((orders[0].first, orders[0].count), (744, 256));
@@ -205,6 +305,29 @@ fn the_estimate_finds_the_rate_and_the_bursts() {
     assert!((bursts.loss_rate() - 0.05).abs() < 0.015, "{}", bursts.loss_rate());
     assert!((3.0..5.0).contains(&bursts.burst_length()), "{}", bursts.burst_length());
     assert_eq!((bursts.seen(), bursts.lost()), (40_000, 2000));
+}
+
+#[test]
+fn a_loss_that_was_none_does_not_count() {
+    let (mut estimate, mut without) = (LossEstimate::default(), LossEstimate::default());
+    (0..1_000).for_each(|_| without.note(false));
+    for i in 0..1_000 {
+        estimate.note(i % 10 == 0);
+        if i % 10 == 3 {
+            estimate.excuse();
+        }
+    }
+    assert!(estimate.loss_rate() < without.loss_rate() + 0.001, "{}", estimate.loss_rate());
+    assert_eq!(estimate.lost(), 0);
+    LossEstimate::default().excuse();
+}
+
+#[test]
+fn the_longer_the_tail_the_likelier_is_a_loss() {
+    let estimate = LossEstimate::default();
+    let any = [0, 1, 10, 256].map(|symbols| (estimate.any_lost(symbols) * 1e3).round());
+    // As many times one in 101, and one in 100 for the first.
+    assert_eq!(any, [0.0, 10.0, 95.0, 922.0]);
 }
 
 #[test]
@@ -294,6 +417,20 @@ fn deadlines_that_leave_time_for_a_retransmission_need_no_repairs() {
     flow.send(&mut deadline, 10, Some(RTT));
     let orders = flow.orders(&mut deadline);
     assert_eq!((orders[0].first, orders[0].count), (20, 10));
+}
+
+#[test]
+fn a_queue_of_its_own_makes_no_deadline_short() {
+    let orders = |min_rtt, repair_time| {
+        let (mut deadline, mut flow) = (Deadline::new(DeadlineConfig::default()), Flow::new());
+        (flow.min_rtt, flow.repair_time) = (min_rtt, repair_time);
+        flow.send(&mut deadline, 4, Some(Duration::from_millis(150)));
+        flow.repairs(&mut deadline)
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(orders(ms(40), ms(10)), 0, "without the queue there is time for a retransmission");
+    assert_eq!(orders(ms(40), ms(0)), 1, "the queue is that of others");
+    assert_eq!(orders(RTT, ms(10)), 1);
 }
 
 #[test]

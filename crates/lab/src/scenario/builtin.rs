@@ -137,6 +137,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/repairs-elsewhere",
     "fec/clean",
     "fec/one-in-1000",
+    "fec/slow",
     "fec/loss-100ms",
     "fec/loss-200ms",
     "fec/loss-600ms",

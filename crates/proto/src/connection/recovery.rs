@@ -282,6 +282,11 @@ impl Recovery<'_> {
         }
         tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
+            if let Some(symbol) = packet.symbol
+                && let Some(sender) = self.owners.extensions.fec_sender()
+            {
+                sender.on_spurious(symbol);
+            }
             self.owners.deliver_spurious(space, &packet.frames);
         }
     }

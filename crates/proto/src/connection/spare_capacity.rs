@@ -7,15 +7,16 @@
 //! copy has a copy.
 //!
 //! Where forward erasure correction protects the ends of transfers, repair symbols take the place of the copies: one of them
-//! repairs any loss.
+//! repairs any loss. What none covers, as they would cost too much or are for others, has its copies.
 
 use super::reinjection::{repeat_here, repeat_what_is_slow};
 use super::transmit::Sender;
-use crate::packet::SentFrame;
-use crate::path::Pending;
+use crate::ext::{FecSender, PathFigures};
+use crate::packet::{SentFrame, SentPacket};
+use crate::path::{Pending, Tuple};
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
-const WRITERS: [fn(&mut Sender<'_>); 4] = [duplicate, repeat_preemptively, repeat_what_is_slow, repair];
+const WRITERS: [fn(&mut Sender<'_>); 4] = [repair, duplicate, repeat_preemptively, repeat_what_is_slow];
 
 /// Lets the writers queue what they have, one after the other, until there is something to send. Returns whether there is.
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
@@ -28,31 +29,37 @@ pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
 
 /// Queues all stream data that is in flight once more, where that was asked for.
 fn duplicate(sender: &mut Sender<'_>) {
-    if !sender.config.idle_duplicates || protects_tails(sender) || !has_room(sender) {
+    if !sender.config.idle_duplicates || !has_room(sender) {
         return;
     }
-    let uncopied = sender.parts.path_mut().space.take_uncopied();
-    let frames: Vec<SentFrame> = uncopied.flat_map(|packet| packet.frames.iter().cloned()).collect();
+    let path = sender.parts.paths.at_mut(sender.parts.index);
+    let fec = sender.parts.extensions.fec_sender();
+    let frames = all_frames(path.space.take_uncopied(|packet| needs_copy(packet, fec.as_deref())));
     repeat(sender, &frames);
 }
 
 /// Queues what was sent again, and is in flight, once more.
 fn repeat_preemptively(sender: &mut Sender<'_>) {
-    if !sender.config.preemptive_repeat || !sender.parts.path().space.has_resent() || protects_tails(sender) {
+    if !sender.config.preemptive_repeat || !sender.parts.path().space.has_resent() {
         return;
     }
-    let resent = sender.parts.path_mut().space.take_resent();
-    let frames: Vec<SentFrame> = resent.flat_map(|packet| packet.frames.iter().cloned()).collect();
+    let path = sender.parts.paths.at_mut(sender.parts.index);
+    let fec = sender.parts.extensions.fec_sender();
+    let frames = all_frames(path.space.take_resent(|packet| needs_copy(packet, fec.as_deref())));
     repeat(sender, &frames);
+}
+
+/// Whether no repair symbol in flight takes the place of a copy of this packet.
+fn needs_copy(packet: &SentPacket, fec: Option<&FecSender>) -> bool {
+    !packet.symbol.is_some_and(|symbol| fec.is_some_and(|fec| fec.covers(symbol)))
+}
+
+fn all_frames<'p>(packets: impl Iterator<Item = &'p SentPacket>) -> Vec<SentFrame> {
+    packets.flat_map(|packet| packet.frames.iter().cloned()).collect()
 }
 
 fn repeat(sender: &mut Sender<'_>, frames: &[SentFrame]) {
     repeat_here(sender, sender.parts.path().id, frames);
-}
-
-/// Whether repair symbols take the place of copies.
-fn protects_tails(sender: &mut Sender<'_>) -> bool {
-    sender.parts.extensions.fec_sender().is_some_and(|fec| fec.protects_tails())
 }
 
 /// Whether the congestion window has room for a packet.
@@ -66,12 +73,34 @@ fn repair(sender: &mut Sender<'_>) {
     if sender.parts.extensions.fec_sender().is_none() || !has_room(sender) {
         return;
     }
-    let (now, rtt) = (sender.now, sender.tuple().rtt.smoothed());
+    let (now, figures) = (sender.now, path_figures(sender.tuple()));
     if let Some(fec) = sender.parts.extensions.fec_sender() {
-        fec.schedule(now, true, rtt);
+        fec.schedule(now, true, &figures);
         if fec.has_repairs() {
             fec.take_path(sender.parts.paths.for_repairs(sender.parts.index, fec.repair_len_max()));
             sender.parts.paths.raise(Pending::FEC);
         }
+    }
+}
+
+/// What repair symbols cost on this path, as far as it has shown that.
+///
+/// How much has to wait on the path tells how slow it is: what is delivered in a round trip takes as long on the wire as what
+/// comes last in it waits behind the rest. Where it leaves in bursts the mean wait is half of that; a queue that is never empty makes
+/// all wait for all, which is the whole round trip. By the rate of delivery alone each path would be slow on which little was sent.
+pub(super) fn path_figures(tuple: &Tuple) -> PathFigures {
+    let (rtt, congestion) = (&tuple.rtt, &tuple.congestion);
+    let recent = rtt.recent();
+    let waited = recent.saturating_sub(rtt.min());
+    let flight = match congestion.delivery_rate() {
+        0 => congestion.window_max() as f64,
+        rate => rate as f64 * recent.as_secs_f64(),
+    };
+    let packet = u64::from(tuple.mtu());
+    PathFigures {
+        smoothed_rtt: rtt.smoothed(),
+        min_rtt: rtt.min(),
+        byte_time: (waited * 2).min(recent).as_secs_f64() / flight.max(packet as f64),
+        room: congestion.window_left() / packet,
     }
 }

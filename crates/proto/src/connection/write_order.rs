@@ -9,6 +9,7 @@ use fulmar_wire::Frame;
 use super::address_tokens::AddressTokens;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
+use super::spare_capacity::path_figures;
 use super::stats::Counters;
 use crate::crypto::Level;
 use crate::datagrams::Datagrams;
@@ -251,6 +252,12 @@ impl Writers<'_> {
             && let Some(sender) = self.extensions.fec_sender()
             && sender.has_repairs_for(id)
         {
+            // While they waited for window or pacer, something may have come that is worth more, such as a retransmission.
+            let has_data = pending.has(Pending::STREAMS) && self.streams.has_data_to_send()
+                || pending.has(Pending::DATAGRAMS) && self.datagrams.wants_to_send();
+            if has_data {
+                sender.yield_to_data();
+            }
             sender.write(now, room, out);
         }
     }
@@ -332,11 +339,11 @@ impl Writers<'_> {
         if self.extensions.fec.is_none() {
             return;
         }
-        let (path, rtt) = (self.path().id, self.path().tuple.rtt.smoothed());
+        let (path, figures) = (self.path().id, path_figures(&self.path().tuple));
         if let Some(sender) = self.extensions.fec_sender() {
             sender.end_symbol(now, path, out);
             // Whether there is nothing else to send is found out when others were asked.
-            sender.schedule(now, false, rtt);
+            sender.schedule(now, false, &figures);
             if sender.has_repairs() {
                 sender.take_path(self.paths.for_repairs(self.index, sender.repair_len_max()));
                 self.paths.raise(Pending::FEC);

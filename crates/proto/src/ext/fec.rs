@@ -32,7 +32,7 @@ pub(crate) use michel::BlockCode;
 #[cfg(test)]
 pub(crate) use michel::vectors as michel_vectors;
 pub(crate) use receiver::FecReceiver;
-pub(crate) use sender::{FecSender, Protected, Upcoming};
+pub(crate) use sender::{FecSender, PathFigures, Protected, Upcoming};
 
 use crate::memory::{Reservation, SharedMemory};
 use crate::packet::FrameWriter;

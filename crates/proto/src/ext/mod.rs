@@ -14,7 +14,7 @@ pub(crate) use address_discovery::{AddressDiscovery, Observation, unrequested_ad
 #[cfg(test)]
 pub(crate) use fec::michel_vectors;
 pub(crate) use fec::{
-    BlockCode, Fec, FecDialect, FecReceiver, FecSender, Protected, Upcoming, may_be_protected,
+    BlockCode, Fec, FecDialect, FecReceiver, FecSender, PathFigures, Protected, Upcoming, may_be_protected,
 };
 pub use fec::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats};
 pub(crate) use quic_bit::QuicBit;

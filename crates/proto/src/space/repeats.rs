@@ -25,24 +25,31 @@ impl NumberSpace {
         self.resends
     }
 
-    /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
-    pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
+    /// The packets that hold the only copy of data that was lost before and need one, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_resent(
+        &mut self,
+        needs: impl Fn(&SentPacket) -> bool,
+    ) -> impl Iterator<Item = &SentPacket> {
         // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
         let any = std::mem::take(&mut self.resends);
         let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
-        sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
+        sent.filter(move |packet| packet.resends && !packet.repeated && needs(packet)).map(|packet| {
             packet.repeated = true;
             &*packet
         })
     }
 
-    /// The packets with stream data that are the only copy of it, like [`NumberSpace::take_for_probe`].
-    pub(crate) fn take_uncopied(&mut self) -> impl Iterator<Item = &SentPacket> {
+    /// The packets with stream data that are the only copy of it and need one, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_uncopied(
+        &mut self,
+        needs: impl Fn(&SentPacket) -> bool,
+    ) -> impl Iterator<Item = &SentPacket> {
         let any = std::mem::take(&mut self.uncopied);
         let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
         let has_data =
             |packet: &SentPacket| packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }));
-        sent.filter(move |packet| !packet.copies && !packet.repeated && has_data(packet)).map(|packet| {
+        let is_only = move |packet: &SentPacket| !packet.copies && !packet.repeated && has_data(packet);
+        sent.filter(move |packet| is_only(packet) && needs(packet)).map(|packet| {
             packet.repeated = true;
             &*packet
         })

@@ -1,17 +1,20 @@
 //! What a peer can do with forward erasure correction.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use fulmar_fec::{Cauchy, Code as ErasureCode, RepairId, SourceWindow, Xor};
 use fulmar_wire::{
-    Datagram, FecRecovered, FecRepair, FecSid, Frame, FrameType, PathChallenge, TransportErrorCode as Code,
-    VarInt,
+    Datagram, Dir, FecRecovered, FecRepair, FecSid, Frame, FrameType, PathChallenge,
+    TransportErrorCode as Code, VarInt,
 };
 
+use super::super::Connection;
 use super::DATA;
 use super::pair::{Pair, Setup};
 use super::violations::{encode, receive};
 use crate::log::{FecEvent, LogEntry, LogEvent, RepairOutcome};
-use crate::{FecConfig, TransportConfig, TransportError};
+use crate::{FecConfig, TransmitBatch, TransportConfig, TransportError};
 
 fn connected() -> Pair {
     let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
@@ -200,4 +203,32 @@ fn a_repair_symbol_that_is_replayed_recovers_nothing_twice_and_nor_does_the_late
     assert_eq!(datagrams(&mut pair), ["second", "first"]);
     let stats = pair.server.conn().stats().fec.unwrap();
     assert_eq!((stats.recovered, stats.repairs_redundant, stats.decoder_off), (1, 2, false));
+}
+
+#[test]
+fn data_goes_before_repairs_that_wait() {
+    let mut pair = connected();
+    pair.run_for(Duration::from_millis(200));
+    let now = pair.now;
+    let server = pair.server.conn();
+    let write = |server: &mut Connection, len| {
+        let streams = server.streams();
+        let id = streams.open(Dir::Uni).unwrap();
+        assert_eq!(streams.send(id).write(&[1; 6_000][..len]).unwrap(), len);
+        streams.send(id).finish().unwrap();
+    };
+    write(server, 6_000);
+    // One packet at a time, until the first of the repair symbols has left.
+    let mut batch = TransmitBatch::new(1);
+    let sent = |server: &Connection| server.stats().fec.expect("both ends have it").repairs_sent;
+    while sent(server) == 0 {
+        assert!(server.poll_transmit(now, &mut batch).is_some());
+    }
+    assert!(server.extensions.fec_sender().unwrap().has_repairs(), "the others wait");
+    write(server, 1_000);
+    assert!(server.poll_transmit(now, &mut batch).is_some());
+    assert!(!server.streams.has_data_to_send());
+    assert_eq!(sent(server), 1);
+    assert!(server.poll_transmit(now, &mut batch).is_some());
+    assert_eq!(sent(server), 2, "they follow");
 }

@@ -2,42 +2,41 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `source` | which packets become source symbols |
 //! | `symbols` | source symbols that were sent, what is held back of those that were lost |
 //! | `repairs` | how repair symbols are made, those that wait to be sent |
 
 mod repairs;
+mod source;
 mod symbols;
 
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
 use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
-use fulmar_wire::{FecParameters, FecRecovered, FecSid, FecWindow, PathId, SymbolAck, VarInt};
+use fulmar_wire::{FecParameters, FecRecovered, FecWindow, PathId, SymbolAck};
 
 use super::{BlockCode, FecConfig, FecDialect, FecMode, FecStats};
 use crate::error::TransportError;
 use crate::log::{FecEvent, LogEvent};
-use crate::packet::{FrameWriter, Protection, Protections, SentFrames, SymbolHeader, SymbolId};
+use crate::packet::{FrameWriter, Protection, Protections, SentFrames, SymbolId};
 
 use self::repairs::Repairs;
+pub(crate) use self::source::Upcoming;
 pub(crate) use self::symbols::Loss;
 use self::symbols::{SentSymbols, State};
 
-/// Repair symbols that [`FecConfig::overhead_max`] does not count.
+/// Repair symbols that [`FecConfig::overhead_max`] does not count: as many as the scheduler for ends may order in advance.
 const REPAIRS_FREE: u64 = 16;
-
-/// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
-const NUMBER_GROWTH: usize = 3;
-
-/// A packet that is longer than the longest symbol by more than this is not cut for it, but where what comes next fits the symbol.
-const CUT_MAX: usize = 64;
-
-/// What goes before the data of a stream at most: the type, the stream, the offset, and the length of less than 16 KiB.
-const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
 
 /// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
 /// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
 const PATIENCE: (u32, u32) = (9, 8);
+
+/// A lost symbol waits for repair symbols that left within this part of the round-trip time after it. They have arrived, half of a
+/// round trip after they left, before the loss is known, so that a retransmission would come behind them; those that left later it may
+/// overtake.
+const PROMPT_PART: u32 = 2;
 
 /// The tokens of protected frames, and the path of their packet.
 pub(crate) type Protected = (PathId, SentFrames);
@@ -66,17 +65,17 @@ pub(crate) struct FecSender {
     stats: FecStats,
 }
 
-/// What comes next in a packet.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Upcoming {
-    /// The protection that was chosen for it.
-    pub(crate) chosen: Option<Protection>,
-    /// The length of the DATAGRAM frame that comes next, which cannot be cut.
-    pub(crate) datagram: Option<usize>,
-    /// The bytes of streams that can follow without waiting for anybody but congestion control.
-    pub(crate) backlog: u64,
-    /// The bytes that may be in flight.
-    pub(crate) flight: u64,
+/// What is known of the path that symbols take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathFigures {
+    /// The smoothed round-trip time.
+    pub(crate) smoothed_rtt: Duration,
+    /// The smallest round-trip time.
+    pub(crate) min_rtt: Duration,
+    /// How long a byte takes on the wire, as far as that was seen, in seconds.
+    pub(crate) byte_time: f64,
+    /// How many packets the congestion window has room for.
+    pub(crate) room: u64,
 }
 
 impl FecSender {
@@ -131,83 +130,22 @@ impl FecSender {
         FecDialect::of(self.repairs.blocks())
     }
 
-    /// Whether repair symbols follow the end of a transfer, so that copies of what was lost need not.
-    pub(crate) fn protects_tails(&self) -> bool {
-        self.protections.of(None) == Protection::Tail
-    }
-
-    /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
-    /// any, unless it would cut the next datagram, or bulk data far shorter than the packet. A repair symbol over it has to fit a packet,
-    /// too.
-    pub(crate) fn begin(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
-        self.open = self.protections.of(next.chosen);
-        out.restrict(self.protections, self.open);
-        if self.open == Protection::None || self.open == Protection::Tail && self.is_far_from_end(next, out) {
-            return;
-        }
-        // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
-        let kept = self.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
-        let Some(room) = out.space().checked_sub(kept) else { return };
-        let id = self.sent.end();
-        let header = match self.repairs.blocks() {
-            None => SymbolHeader::Sid(FecSid { id: id as u16 }),
-            Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
-        };
-        let limit = room.min(self.symbol_max);
-        let fits = match next.datagram {
-            Some(datagram) => datagram <= limit,
-            // Bulk data would take more packets where these are long.
-            None => room <= self.symbol_max + CUT_MAX || next.backlog + STREAM_HEADER_MAX <= limit as u64,
-        };
-        if fits {
-            out.begin_symbol(header, SymbolId(id as u32), limit);
-        }
-    }
-
-    /// Whether so much follows that no repair symbol at the end would cover this packet, whatever becomes of it: they cover the
-    /// newest ones, as many as the window has. Nor do they cover what has its verdict by then, and this packet has it before more
-    /// than a flight was sent after it; half of one more is for a window that grows meanwhile.
-    fn is_far_from_end(&self, next: Upcoming, out: &FrameWriter<'_>) -> bool {
-        let covered = u64::from(self.config.window) * out.space() as u64;
-        let undecided = next.flight.saturating_add(next.flight / 2);
-        next.datagram.is_none() && next.backlog >= covered.min(undecided)
-    }
-
-    /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
-    /// nothing of another protection joins a source symbol, nor follows it.
-    pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
-        let protection = self.protections.of(next.chosen);
-        match out.protection() {
-            Some(open) if open != protection && (open == Protection::None || out.is_symbol_empty()) => {
-                out.end_symbol();
-                self.begin(next, out);
-            }
-            _ => {}
-        }
-    }
-
-    /// Ends the source symbol of a packet, and keeps what was written.
-    pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
-        let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
-        let (id, open) = (self.sent.end(), self.open);
-        self.repairs.push(id, bytes);
-        self.sent.push(now, path, tokens.iter().cloned().collect(), unprotected);
-        let deadline = (open == Protection::Deadline).then(|| now + self.config.within());
-        self.scheduler_of(open).on_source(id, now, deadline);
-        self.stats.symbols_sent += 1;
+    /// Whether a repair symbol in flight takes the place of a copy of this symbol.
+    pub(crate) fn covers(&self, symbol: SymbolId) -> bool {
+        self.sent.is_covered(symbol)
     }
 
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
-    pub(crate) fn schedule(&mut self, now: Instant, idle: bool, smoothed_rtt: Duration) {
-        self.rtt = smoothed_rtt;
+    pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
+        self.rtt = path.smoothed_rtt;
         for index in 0..self.schedulers.len() {
             while !self.repairs.is_full() {
-                let situation = self.situation(now, idle, smoothed_rtt);
+                let situation = self.situation(now, idle, path);
                 let (protection, scheduler) = &mut self.schedulers[index];
                 let (protection, Some(order)) = (*protection, scheduler.next_order(&situation)) else {
                     break;
                 };
-                self.obey(&order, protection);
+                self.obey(&order, Some(protection));
             }
         }
         let wake_ups = self.schedulers.iter().filter_map(|(_, scheduler)| scheduler.wake_up());
@@ -229,7 +167,7 @@ impl FecSender {
             return false;
         }
         let count = (self.sent.end() - first) as u16;
-        self.obey(&Order { first, count, repairs: repairs.into() }, Protection::Tail);
+        self.obey(&Order { first, count, repairs: repairs.into() }, None);
         self.has_repairs()
     }
 
@@ -253,13 +191,22 @@ impl FecSender {
         self.repairs.take_path(path);
     }
 
+    /// Data is to be sent on the path of the repair symbols that wait. Those for the end of what is sent are dropped: it goes on, and
+    /// they are made again at its end.
+    pub(crate) fn yield_to_data(&mut self) {
+        let dropped = self.repairs.drop_spare();
+        if dropped > 0 {
+            self.tell(Feedback::RepairsDropped(dropped));
+        }
+    }
+
     /// Writes a repair symbol, if there is one and it fits, into a packet of which a full one has `room`.
     pub(crate) fn write(&mut self, now: Instant, room: usize, out: &mut FrameWriter<'_>) {
         let Some((id, bytes)) = self.repairs.write(room, out) else { return };
         out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
         self.stats.repairs_sent += 1;
         self.stats.repair_bytes_sent += bytes as u64;
-        self.sent.cover(now, id.first, id.count);
+        self.sent.cover(now, id.first, id.count, self.rtt / PROMPT_PART);
     }
 
     /// The packet of a source symbol has arrived.
@@ -287,6 +234,15 @@ impl FecSender {
         }
         self.sent.forget_resolved(self.repairs.oldest());
         loss
+    }
+
+    /// The packet of a source symbol that was taken for lost has arrived.
+    pub(crate) fn on_spurious(&mut self, symbol: SymbolId) {
+        if self.sent.on_spurious(symbol) {
+            self.stats.symbols_lost = self.stats.symbols_lost.saturating_sub(1);
+            self.losses.excuse();
+            self.tell(Feedback::Late);
+        }
     }
 
     /// A packet with a repair symbol was acknowledged or lost.
@@ -375,6 +331,12 @@ impl FecSender {
         self.sent.rest();
     }
 
+    /// The id of the next source symbol.
+    #[cfg(test)]
+    pub(super) fn sent_end(&self) -> u64 {
+        self.sent.end()
+    }
+
     /// The bytes of what is kept of source symbols and of repair symbols.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
@@ -396,24 +358,36 @@ impl FecSender {
         self.stats
     }
 
-    fn situation(&self, now: Instant, idle: bool, smoothed_rtt: Duration) -> Situation {
+    fn situation(&self, now: Instant, idle: bool, path: &PathFigures) -> Situation {
         let end = self.sent.end();
+        let first_unresolved = self.sent.first_in_flight().map_or(end, |(id, _)| id);
+        let repair_time = match path.byte_time {
+            0.0 => Duration::ZERO,
+            // A second at most for each byte.
+            time => {
+                Duration::from_secs_f64(time.min(1.0) * self.repairs.longest_from(first_unresolved) as f64)
+            }
+        };
         Situation {
             now,
-            first_unresolved: self.sent.first_in_flight().map_or(end, |(id, _)| id),
+            first_unresolved,
             end,
             unresolved: u16::try_from(self.sent.unresolved()).unwrap_or(u16::MAX),
             idle,
-            smoothed_rtt,
+            smoothed_rtt: path.smoothed_rtt,
+            min_rtt: path.min_rtt,
+            repair_time,
+            room: u16::try_from(path.room).unwrap_or(u16::MAX),
         }
     }
 
     /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room.
-    fn obey(&mut self, order: &Order, protection: Protection) {
+    fn obey(&mut self, order: &Order, ordered_by: Option<Protection>) {
         let (stats, overhead_max) = (self.stats, self.config.overhead_max);
-        self.repairs.obey(order, |waiting| {
+        self.repairs.obey(order, ordered_by, |waiting| {
             let counted = (stats.repairs_sent + waiting as u64).saturating_sub(REPAIRS_FREE);
-            protection == Protection::Constant || counted as f64 <= overhead_max * stats.symbols_sent as f64
+            ordered_by == Some(Protection::Constant)
+                || counted as f64 <= overhead_max * stats.symbols_sent as f64
         });
     }
 

@@ -1,10 +1,9 @@
-use std::time::Duration;
-
 use fulmar_base::Instant;
 use fulmar_wire::{Datagram, Dialect, Frame, PathId};
 
 use super::vectors::{REED_SOLOMON, TEXT, XOR, bytes};
 use super::*;
+use crate::ext::fec::tests::PATH;
 use crate::ext::fec::{FecConfig, FecSender, Upcoming};
 use crate::packet::{FrameWriter, SentFrame};
 
@@ -27,7 +26,7 @@ fn send(sender: &mut FecSender, protected: &[u8]) -> Vec<u8> {
 
 /// The repair symbols that wait, each the payload of a packet.
 fn repairs(sender: &mut FecSender) -> Vec<Vec<u8>> {
-    sender.schedule(Instant::ZERO, false, Duration::from_millis(100));
+    sender.schedule(Instant::ZERO, false, &PATH);
     let mut repairs = Vec::new();
     while sender.has_repairs() {
         let mut payload = [0; 1_200];

@@ -7,7 +7,7 @@ use fulmar_fec::{CauchyKeys, Code, RepairId, SourceWindow, length_to_end};
 use fulmar_wire::{BlockRepair, Dialect, FecRepair, FecWindow, Frame, PathId, VarInt};
 
 use super::super::{BlockCode, FecCode, FecConfig};
-use crate::packet::{FrameWriter, SentFrame};
+use crate::packet::{FrameWriter, Protection, SentFrame};
 
 /// Repair symbols that wait to be sent. Beyond, none are made.
 const REPAIRS_MAX: usize = 64;
@@ -32,6 +32,8 @@ pub(super) struct Repairs {
 #[derive(Debug)]
 struct Repair {
     id: RepairId,
+    /// Whose scheduler has ordered it; `None` for a probe.
+    ordered_by: Option<Protection>,
     symbol: Vec<u8>,
 }
 
@@ -99,7 +101,12 @@ impl Repairs {
     }
 
     /// Makes the repair symbols of an order, as long as waiting ones leave room, and so many that wait are affordable.
-    pub(super) fn obey(&mut self, order: &Order, is_affordable: impl Fn(usize) -> bool) {
+    pub(super) fn obey(
+        &mut self,
+        order: &Order,
+        ordered_by: Option<Protection>,
+        is_affordable: impl Fn(usize) -> bool,
+    ) {
         let first = order.first.max(self.oldest());
         let Some(count) = (order.first + u64::from(order.count)).checked_sub(first) else { return };
         // At most the window.
@@ -118,9 +125,25 @@ impl Repairs {
                 if self.blocks.is_some() {
                     length_to_end(&mut symbol);
                 }
-                self.waiting.push_back(Repair { id, symbol });
+                self.waiting.push_back(Repair { id, ordered_by, symbol });
             }
         }
+    }
+
+    /// Drops those that are for the time when there is nothing else to send: data goes before them. Returns how many of them
+    /// a scheduler has ordered.
+    pub(super) fn drop_spare(&mut self) -> u16 {
+        let mut dropped = 0;
+        self.waiting.retain(|repair| {
+            dropped += u16::from(repair.ordered_by == Some(Protection::Tail));
+            !matches!(repair.ordered_by, None | Some(Protection::Tail))
+        });
+        dropped
+    }
+
+    /// The bytes of the longest source symbol from this one on.
+    pub(super) fn longest_from(&self, first: u64) -> usize {
+        self.window.longest_from(first)
     }
 
     /// The bytes of a frame beside the repair symbol at most.
@@ -141,7 +164,7 @@ impl Repairs {
     /// begins a batch, as the others are no longer than that, and packets with source symbols are shorter than the path allows. One that
     /// needs more than `room`, that of a full packet, fits no packet any more and is dropped.
     pub(super) fn write(&mut self, room: usize, out: &mut FrameWriter<'_>) -> Option<(RepairId, usize)> {
-        while let Some(Repair { id, symbol }) = self.waiting.front() {
+        while let Some(Repair { id, symbol, .. }) = self.waiting.front() {
             let frame = match self.blocks {
                 None => Frame::FecRepair(FecRepair {
                     scheme: self.code as u8,

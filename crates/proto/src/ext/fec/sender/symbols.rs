@@ -42,9 +42,10 @@ struct Symbol {
     /// How many tokens of its packet are not its own; they come first.
     unprotected: u16,
     state: State,
-    /// Repair symbols in flight that cover it.
+    sent: Instant,
+    /// Repair symbols in flight that cover it and left soon after it.
     covered: u16,
-    /// When the last repair symbol left that covers it; when it left itself, if there is none.
+    /// When the last of them left; when it left itself, if there was none.
     covered_at: Instant,
     /// The first symbol and the number of symbols that this one covers.
     cover: (u64, u16),
@@ -104,6 +105,7 @@ impl SentSymbols {
             frames,
             unprotected: unprotected as u16,
             state: State::InFlight,
+            sent: now,
             covered: 0,
             covered_at: now,
             cover: (0, 0),
@@ -172,15 +174,33 @@ impl SentSymbols {
         news
     }
 
+    /// The packet of a symbol that was taken for lost has arrived. Returns whether nothing else has told so before.
+    pub(super) fn on_spurious(&mut self, symbol: SymbolId) -> bool {
+        let Some(place) = self.place_of(symbol) else { return false };
+        let symbol = &mut self.symbols[place];
+        let was_lost = matches!(symbol.state, State::Held { .. } | State::Lost);
+        if was_lost {
+            symbol.state = State::Delivered;
+        }
+        was_lost
+    }
+
+    /// Whether a repair symbol in flight covers a symbol and left soon after it.
+    pub(super) fn is_covered(&self, symbol: SymbolId) -> bool {
+        self.place_of(symbol).is_some_and(|place| self.symbols[place].covered > 0)
+    }
+
     /// Whether one of these symbols is lost.
     pub(super) fn lacks_any(&self, first: u64, count: u16) -> bool {
         let mut symbols = self.symbols.range(self.places(first, count));
         symbols.any(|symbol| matches!(symbol.state, State::Held { .. } | State::Lost))
     }
 
-    /// A repair symbol over these symbols leaves.
-    pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16) {
-        for symbol in self.symbols.range_mut(self.places(first, count)) {
+    /// A repair symbol over these symbols leaves. It counts for those that left no longer than `prompt` before: what was lost
+    /// earlier is known to be lost long before it is known whether this one has helped.
+    pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16, prompt: Duration) {
+        let places = self.places(first, count);
+        for symbol in self.symbols.range_mut(places).filter(|symbol| now <= symbol.sent + prompt) {
             symbol.covered = symbol.covered.saturating_add(1);
             symbol.covered_at = now;
             symbol.cover = (first, count);

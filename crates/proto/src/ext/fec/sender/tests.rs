@@ -1,8 +1,9 @@
 use fulmar_fec::schedule::Order;
-use fulmar_wire::{Dialect, Frame, frames};
+use fulmar_wire::{Dialect, Frame, VarInt, frames};
 
 use super::super::FecCode;
-use super::super::tests::{RTT, repairs, send, sender, stream};
+use super::super::tests::{PATH, RTT, lose_one_of_five, repairs, send, sender, stream};
+use super::source::{CUT_MAX, NUMBER_GROWTH};
 use super::*;
 
 const TAIL: FecMode = FecMode::Tail;
@@ -94,21 +95,92 @@ fn repairs_cost_no_more_than_their_share_of_what_is_sent() {
     let mut sent = 0;
     for _ in 0..80 {
         send(&mut sender, 5);
-        sender.schedule(Instant::ZERO, true, RTT);
+        sender.schedule(Instant::ZERO, true, &PATH);
         sent += repairs(&mut sender);
+        lose_one_of_five(&mut sender);
     }
     assert!((50..=60).contains(&sent), "16, and a tenth of 400: {sent}");
+}
+
+#[test]
+fn a_path_that_loses_nothing_gets_few_repairs() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    let mut sent = 0;
+    for id in 0..2_000 {
+        send(&mut sender, 1);
+        sender.schedule(Instant::ZERO, true, &PATH);
+        sent += repairs(&mut sender);
+        sender.on_acked(SymbolId(id));
+    }
+    assert!((16..=60).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_packet_that_was_only_late_is_no_loss() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    send(&mut sender, 2);
+    let rate = sender.losses.loss_rate();
+    assert!(sender.on_lost(Instant::ZERO, SymbolId(0)).resend);
+    assert!(sender.losses.loss_rate() > 1.5 * rate);
+    sender.on_spurious(SymbolId(0));
+    sender.on_spurious(SymbolId(0));
+    sender.on_spurious(SymbolId(1));
+    assert!(sender.losses.loss_rate() < rate);
+    assert_eq!((sender.stats().symbols_lost, sender.losses.lost()), (0, 0));
+    sender.on_acked(SymbolId(1));
+    assert_eq!(sender.sent.unresolved(), 0);
+}
+
+#[test]
+fn repairs_at_an_end_yield_to_data_and_others_do_not() {
+    let mut tail = sender(TAIL, FecCode::ReedSolomon);
+    send(&mut tail, 8);
+    tail.schedule(Instant::ZERO, true, &PATH);
+    assert_eq!(tail.repairs.waiting(), 3);
+    tail.yield_to_data();
+    assert!(!tail.has_repairs());
+    send(&mut tail, 1);
+    tail.schedule(Instant::ZERO, true, &PATH);
+    assert_eq!(covered(&mut tail), (0, 9), "made again for all that was sent by then");
+    let _ = repairs(&mut tail);
+    assert!(tail.probe(PathId::ZERO, 2));
+    tail.yield_to_data();
+    assert!(!tail.has_repairs(), "data is as good a probe");
+    let mut constant = sender(FecMode::Constant { source: 4, repair: 2 }, FecCode::ReedSolomon);
+    send(&mut constant, 4);
+    constant.schedule(Instant::ZERO, false, &PATH);
+    constant.yield_to_data();
+    assert_eq!(repairs(&mut constant), 2);
+}
+
+#[test]
+fn what_is_lost_does_not_wait_for_repairs_that_left_a_round_trip_later() {
+    let mut payload = [0; 1_200];
+    let mut write = |sender: &mut FecSender, now| {
+        sender.write(now, 1_200, &mut FrameWriter::new(&mut payload, Dialect::SinglePath));
+    };
+    let mut held = |at: &[Duration]| {
+        let mut sender = sender(TAIL, FecCode::ReedSolomon);
+        send(&mut sender, 8);
+        sender.schedule(Instant::ZERO, true, &PATH);
+        at.iter().for_each(|at| write(&mut sender, Instant::ZERO + *at));
+        (!sender.on_lost(Instant::ZERO + RTT, SymbolId(3)).resend)
+            .then(|| sender.sent.next_timeout().unwrap())
+    };
+    assert_eq!(held(&[RTT]), None);
+    // For those that left with it, until they have their verdict, whatever leaves later.
+    assert_eq!(held(&[RTT / 8, RTT]), Some(Instant::ZERO + RTT / 8 + RTT * 9 / 8));
 }
 
 #[test]
 fn few_repairs_wait_however_many_are_ordered() {
     let mut sender = sender(FecMode::Constant { source: 1, repair: 1 }, FecCode::Rlc);
     send(&mut sender, 200);
-    sender.schedule(Instant::ZERO, false, RTT);
+    sender.schedule(Instant::ZERO, false, &PATH);
     assert_eq!(repairs(&mut sender), 64);
-    sender.obey(&Order { first: 0, count: 10, repairs: 100 }, Protection::Constant);
+    sender.obey(&Order { first: 0, count: 10, repairs: 100 }, Some(Protection::Constant));
     assert_eq!(repairs(&mut sender), 64);
-    sender.schedule(Instant::ZERO, false, RTT);
+    sender.schedule(Instant::ZERO, false, &PATH);
     assert_eq!(repairs(&mut sender), 64, "the others follow");
 }
 
@@ -140,20 +212,27 @@ fn of_symbols_that_the_peer_has_in_dialect_m_those_count_as_recovered_whose_pack
 }
 
 #[test]
-fn copies_are_spared_where_repairs_follow_the_end() {
-    assert!(sender(TAIL, FecCode::ReedSolomon).protects_tails());
-    assert!(!sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::ReedSolomon).protects_tails());
+fn copies_are_spared_of_what_repairs_in_flight_cover() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    send(&mut sender, 1);
+    assert!(!sender.covers(SymbolId(0)), "none was made");
+    sender.schedule(Instant::ZERO, true, &PATH);
+    assert!(!sender.covers(SymbolId(0)), "it waits");
+    assert_eq!(repairs(&mut sender), 1);
+    assert!(sender.covers(SymbolId(0)) && !sender.covers(SymbolId(1)));
+    sender.on_repair_delivery(0, 1, false);
+    assert!(!sender.covers(SymbolId(0)), "it is lost");
 }
 
 #[test]
 fn repairs_by_sums_share_what_they_cover() {
     let mut sender = sender(FecMode::Constant { source: 9, repair: 2 }, FecCode::Xor);
     send(&mut sender, 18);
-    sender.schedule(Instant::ZERO, false, RTT);
+    sender.schedule(Instant::ZERO, false, &PATH);
     assert_eq!([(); 4].map(|()| covered(&mut sender)), [(0, 4), (4, 5), (9, 4), (13, 5)]);
     // More repair symbols than source symbols: they begin again.
     send(&mut sender, 2);
-    sender.obey(&Order { first: 18, count: 2, repairs: 3 }, Protection::Constant);
+    sender.obey(&Order { first: 18, count: 2, repairs: 3 }, Some(Protection::Constant));
     assert_eq!([(); 3].map(|()| covered(&mut sender)), [(18, 1), (19, 1), (18, 1)]);
 }
 
@@ -161,7 +240,7 @@ fn repairs_by_sums_share_what_they_cover() {
 fn the_largest_block_is_repaired_from_its_first_symbol_on() {
     let mut sender = sender(FecMode::Constant { source: 200, repair: 55 }, FecCode::ReedSolomon);
     send(&mut sender, 200);
-    sender.schedule(Instant::ZERO, false, RTT);
+    sender.schedule(Instant::ZERO, false, &PATH);
     assert_eq!([(); 55].map(|()| covered(&mut sender)), [(0, 200); 55]);
     assert!(!sender.has_repairs());
 }
@@ -193,7 +272,7 @@ fn is_held(sender: &mut FecSender) -> bool {
 fn repairs_are_waited_for_by_what_was_lost_lately() {
     let tail = || {
         let mut sender = sender(TAIL, FecCode::ReedSolomon);
-        sender.schedule(Instant::ZERO, false, RTT);
+        sender.schedule(Instant::ZERO, false, &PATH);
         sender
     };
     assert!(is_held(&mut tail()), "nothing was lost so far");
@@ -218,7 +297,7 @@ fn the_first_window_of_an_epoch_holds() {
     for size in [1, 2] {
         sender.on_window(&FecWindow { epoch: VarInt::from_u32(1), size: VarInt::from_u32(size) });
         send(&mut sender, 2);
-        sender.schedule(Instant::ZERO, false, RTT);
+        sender.schedule(Instant::ZERO, false, &PATH);
         assert_eq!(repairs(&mut sender), 0);
     }
 }
@@ -226,7 +305,7 @@ fn the_first_window_of_an_epoch_holds() {
 /// How many repair symbols are sent at once for the next four symbols, which have a deadline.
 fn repairs_in_time(sender: &mut FecSender) -> u64 {
     send(sender, 4);
-    sender.schedule(Instant::ZERO, false, RTT);
+    sender.schedule(Instant::ZERO, false, &PATH);
     repairs(sender)
 }
 

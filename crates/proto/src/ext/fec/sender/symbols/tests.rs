@@ -2,6 +2,7 @@ use super::*;
 use crate::packet::SentFrame;
 
 const PATIENCE: Duration = Duration::from_millis(100);
+const PROMPT: Duration = Duration::from_millis(25);
 const OTHER: PathId = PathId(1);
 
 fn at(ms: u64) -> Instant {
@@ -18,7 +19,7 @@ fn push(sent: &mut SentSymbols, count: usize) {
 fn covered(symbols: u16, repairs: u16) -> SentSymbols {
     let mut sent = SentSymbols::default();
     push(&mut sent, symbols.into());
-    (0..repairs).for_each(|_| sent.cover(at(0), 0, symbols));
+    (0..repairs).for_each(|_| sent.cover(at(0), 0, symbols, PROMPT));
     sent
 }
 
@@ -76,7 +77,7 @@ fn a_symbol_is_held_back_if_repairs_suffice_for_the_losses_that_are_to_be_expect
 #[test]
 fn what_is_held_back_is_given_up_one_after_the_other() {
     let mut sent = covered(4, 2);
-    sent.cover(at(20), 2, 2);
+    sent.cover(at(20), 2, 2, PROMPT);
     assert!(is_held(&mut sent, 30, 2, 0.0) && is_held(&mut sent, 30, 0, 0.0));
     assert_eq!(sent.next_timeout(), Some(at(100)));
     sent.on_timeout(at(99));
@@ -85,6 +86,16 @@ fn what_is_held_back_is_given_up_one_after_the_other() {
     assert_eq!((sent.take_released().len(), sent.next_timeout()), (1, Some(at(120))));
     sent.on_timeout(at(120));
     assert_eq!((sent.take_released().len(), sent.next_timeout()), (1, None));
+}
+
+#[test]
+fn repairs_count_for_what_left_shortly_before_them() {
+    let mut sent = covered(4, 0);
+    sent.cover(at(25), 0, 2, PROMPT);
+    sent.cover(at(26), 0, 4, PROMPT);
+    assert_eq!([0, 1, 2, 3].map(|id| sent.is_covered(SymbolId(id))), [true, true, false, false]);
+    assert!(is_held(&mut sent, 120, 1, 0.0) && !is_held(&mut sent, 120, 2, 0.0));
+    assert_eq!(sent.next_timeout(), Some(at(125)));
 }
 
 #[test]

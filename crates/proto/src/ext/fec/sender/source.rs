@@ -1,0 +1,92 @@
+//! Which packets become source symbols: the writing of packets with protected data.
+
+use fulmar_base::Instant;
+use fulmar_wire::{FecSid, PathId, VarInt};
+
+use super::FecSender;
+use crate::packet::{FrameWriter, Protection, SymbolHeader, SymbolId};
+
+/// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
+pub(super) const NUMBER_GROWTH: usize = 3;
+
+/// A packet that is longer than the longest symbol by more than this is not cut for it, but where what comes next fits the symbol.
+pub(super) const CUT_MAX: usize = 64;
+
+/// What goes before the data of a stream at most: the type, the stream, the offset, and the length of less than 16 KiB.
+pub(super) const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
+
+/// What comes next in a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Upcoming {
+    /// The protection that was chosen for it.
+    pub(crate) chosen: Option<Protection>,
+    /// The length of the DATAGRAM frame that comes next, which cannot be cut.
+    pub(crate) datagram: Option<usize>,
+    /// The bytes of streams that can follow without waiting for anybody but congestion control.
+    pub(crate) backlog: u64,
+    /// The bytes that may be in flight.
+    pub(crate) flight: u64,
+}
+
+impl FecSender {
+    /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
+    /// any, unless it would cut the next datagram, or bulk data far shorter than the packet. A repair symbol over it has to fit a packet,
+    /// too.
+    pub(crate) fn begin(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        self.open = self.protections.of(next.chosen);
+        out.restrict(self.protections, self.open);
+        if self.open == Protection::None || self.open == Protection::Tail && self.is_far_from_end(next, out) {
+            return;
+        }
+        // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
+        let kept = self.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+        let Some(room) = out.space().checked_sub(kept) else { return };
+        let id = self.sent.end();
+        let header = match self.repairs.blocks() {
+            None => SymbolHeader::Sid(FecSid { id: id as u16 }),
+            Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
+        };
+        let limit = room.min(self.symbol_max);
+        let fits = match next.datagram {
+            Some(datagram) => datagram <= limit,
+            // Bulk data would take more packets where these are long.
+            None => room <= self.symbol_max + CUT_MAX || next.backlog + STREAM_HEADER_MAX <= limit as u64,
+        };
+        if fits {
+            out.begin_symbol(header, SymbolId(id as u32), limit);
+        }
+    }
+
+    /// Whether so much follows that no repair symbol at the end would cover this packet, whatever becomes of it: they cover the
+    /// newest ones, as many as the window has. Nor do they cover what has its verdict by then, and this packet has it before more
+    /// than a flight was sent after it; half of one more is for a window that grows meanwhile.
+    fn is_far_from_end(&self, next: Upcoming, out: &FrameWriter<'_>) -> bool {
+        let covered = u64::from(self.config.window) * out.space() as u64;
+        let undecided = next.flight.saturating_add(next.flight / 2);
+        next.datagram.is_none() && next.backlog >= covered.min(undecided)
+    }
+
+    /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
+    /// nothing of another protection joins a source symbol, nor follows it.
+    pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        let protection = self.protections.of(next.chosen);
+        match out.protection() {
+            Some(open) if open != protection && (open == Protection::None || out.is_symbol_empty()) => {
+                out.end_symbol();
+                self.begin(next, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the source symbol of a packet, and keeps what was written.
+    pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
+        let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
+        let (id, open) = (self.sent.end(), self.open);
+        self.repairs.push(id, bytes);
+        self.sent.push(now, path, tokens.iter().cloned().collect(), unprotected);
+        let deadline = (open == Protection::Deadline).then(|| now + self.config.within());
+        self.scheduler_of(open).on_source(id, now, deadline);
+        self.stats.symbols_sent += 1;
+    }
+}
