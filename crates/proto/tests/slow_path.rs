@@ -129,36 +129,6 @@ fn the_delay_of_a_path_is_known_as_soon_as_its_acknowledgements_come_another_way
 }
 
 #[test]
-fn no_acknowledgement_is_copied_to_a_path_whose_way_back_is_full() {
-    // The server sends on the slow path alone.
-    let mut pair = with_a_slow_path_and(SchedulerKind::default(), SchedulerKind::Backup);
-    pair.server.conn().set_path_cost(PathId::ZERO, 5).unwrap();
-    let on_quick = |pair: &mut Pair| {
-        let before = pair.client.conn().path_stats().next().unwrap().bytes_sent;
-        pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
-        pair.client.conn().path_stats().next().unwrap().bytes_sent - before
-    };
-    on_quick(&mut pair);
-    let copies = on_quick(&mut pair);
-    assert!(copies > 200, "{copies} bytes");
-    let inner = std::mem::replace(&mut pair.client.wire, Box::new(|it| vec![it]));
-    let (mut inner, quick) = (inner, pair.client.addr);
-    pair.client.wire = Box::new(move |it| {
-        let late = if it.from == quick { Duration::from_millis(300) } else { Duration::ZERO };
-        inner(Flying { at: it.at + late, ..it })
-    });
-    // Until that is known, and the round trip without copies is.
-    for _ in 0..25 {
-        on_quick(&mut pair);
-    }
-    let copies = on_quick(&mut pair);
-    assert!(copies < 50, "{copies} bytes");
-    let rtt = pair.server.conn().path_stats().nth(1).unwrap().rtt;
-    // With copies it was 60 ms, and with late ones it would be longer than its own 110.
-    assert!((95..=115).contains(&rtt.as_millis()), "{rtt:?}");
-}
-
-#[test]
 fn copies_leave_on_the_path_that_has_room_for_them_and_not_on_the_one_that_they_are_to_overtake() {
     let mut pair = with_a_slow_path_and(SlowFirst, SchedulerKind::default());
     let sent = |pair: &mut Pair| -> Vec<u64> {

@@ -7,15 +7,14 @@
 //!
 //! Only paths have it that were opened beside others, from their first packet on. Where the way back changed amid a flight, the first
 //! copy would say in one what the acknowledgements under way say one by one: packet trains show the rate of a path by their spacing;
-//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start. Later it changes
-//! only where a queue on the quicker way takes what is won there, and controllers see round trips as if it had not.
+//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start. Where it changes
+//! later, since a path has become slower or is gone, controllers see round trips as if it had not.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 
-use super::path_choice::delay;
 use super::reinjection::works;
 use super::write_order::Writers;
 use crate::log::ACK_DELAY_EXPONENT;
@@ -30,29 +29,17 @@ fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
     multipath.and_then(|multipath| multipath.to_peer(path.id)).map_or(half, |to_peer| to_peer.min().max(half))
 }
 
-/// How long what is sent on a path now takes to the peer, at worst: all that the round trip was longer than usual last stands where it
-/// goes, and not where the answer comes from.
-fn present_delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
-    let rtt = multipath.and_then(|multipath| multipath.to_peer(path.id)).unwrap_or(&path.tuple.rtt);
-    delay(path, multipath) + rtt.latest().saturating_sub(rtt.smoothed())
-}
-
-/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most if no queue stands there, and by more
-/// than they may wait for each other with the queue that there is. A way that is full would have one more load, and its queue
-/// would count as the round trip of this path.
+/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
+/// each other. A queue on the quicker way is not looked at: whoever only acknowledges cannot tell one on the way out from one where the
+/// answers come from, which is there in each transfer.
 fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     let path = paths.get(id).filter(|path| path.tuple.rtt.has_sample())?;
-    let multipath = paths.multipath.as_deref();
     let worth = path.space.ack_policy().max_ack_delay;
     let others = paths.iter().filter(|other| other.id != id && works(other) && other.tuple.rtt.has_sample());
-    let quickest = others.min_by_key(|other| (present_delay(other, multipath), other.id))?;
-    let own = match multipath.is_some_and(|multipath| multipath.is_acked_elsewhere(id)) {
-        // A queue where the answers come from is in the figures of both, then.
-        true => delay(path, multipath),
-        false => way_back(path, multipath),
-    };
-    let is_quick = way_back(path, multipath) >= way_back(quickest, multipath) * 2;
-    (is_quick && own > present_delay(quickest, multipath) + worth).then_some(quickest.id)
+    let way_back = |path| way_back(path, paths.multipath.as_deref());
+    let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
+    let (own, other) = (way_back(path), way_back(quickest));
+    (own >= other * 2 && own - other > worth).then_some(quickest.id)
 }
 
 /// An acknowledgement of path `id` has come over path `over`, with this sample: what is left of it without the way back is the way
@@ -73,7 +60,15 @@ pub(super) fn note_way_back(
         multipath.forget_ways(id);
     }
     if let Some(to_peer) = multipath.on_way_back(id, over != id, way_back) {
-        to_peer.update(now, sample.rtt.saturating_sub(way_back), sample.ack_delay, max_ack_delay);
+        let (to, waited) = (sample.rtt.saturating_sub(way_back), sample.ack_delay);
+        match to_peer.has_sample() {
+            true => to_peer.update(now, to, waited, max_ack_delay),
+            // The first sample of a connection is taken as it is, since nothing says what may be taken off. Here the round trips do.
+            false => {
+                let waited = max_ack_delay.map_or(waited, |max| waited.min(max));
+                to_peer.update(now, to.saturating_sub(waited), Duration::ZERO, max_ack_delay);
+            }
+        }
     }
 }
 

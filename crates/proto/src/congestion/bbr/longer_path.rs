@@ -8,12 +8,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::super::units::{percent, volume};
-use super::Bbr;
-
-/// A round that brings less than this part of the bandwidth, in hundredths, while the delay has risen makes doubt whether the path has
-/// become slower. The window is that of two round trips: a path that is 2.7 times as long brings three quarters.
-const DOUBTFUL_PERCENT: u64 = 75;
+use super::super::units::volume;
+use super::{Bbr, SLOWER_DIVISOR};
 
 /// What is asked of the path, and when it may be asked.
 #[derive(Debug, Clone, Default)]
@@ -69,12 +65,13 @@ impl LongerPath {
 }
 
 impl Bbr {
-    /// The delay has risen. Where a round brings clearly less at `best` than there was `before`, or before the delay rose, the flight is made
-    /// small at once to see whether the delay falls.
+    /// The delay has risen. Where a round brings much less at `best` than there was `before`, or before the delay rose, the flight is made
+    /// small at once to see whether the delay falls. A path that has become slower gets the flight of before back after that, which fills its
+    /// queue anew; so it is asked only where a slower one would be believed.
     pub(super) fn doubt_slower_path(&mut self, now: Instant, best: u64, before: u64) {
         let bandwidth = before.max(self.longer_path.bandwidth_at_rest);
         let is_early = self.longer_path.asks_after.is_some_and(|after| now < after);
-        if is_early || best >= percent(bandwidth, DOUBTFUL_PERCENT) {
+        if is_early || best * SLOWER_DIVISOR >= bandwidth {
             return;
         }
         let Some(delay) = self.delay.recent_mean() else { return };

@@ -23,8 +23,6 @@ pub(super) struct Entry {
     pub(super) heard: Option<(u64, bool)>,
     /// What it costs to use the path.
     pub(super) cost: u32,
-    /// Whether another path has brought its last acknowledgement.
-    pub(super) acked_elsewhere: bool,
     /// How long its packets are on their way to the peer, once another path has brought an acknowledgement of them: its round
     /// trips are of several ways back since.
     pub(super) to_peer: Option<Rtt>,
@@ -44,7 +42,6 @@ impl Entry {
             said: Latest::new((0, true)),
             heard: None,
             cost: 1,
-            acked_elsewhere: false,
             to_peer: None,
             way_back_min: Duration::MAX,
             ack_copy: None,

@@ -50,7 +50,6 @@ impl Multipath {
         way_back: Duration,
     ) -> Option<&mut Rtt> {
         let entry = self.entry(id)?;
-        entry.acked_elsewhere = elsewhere;
         if elsewhere && entry.to_peer.is_none() {
             (entry.to_peer, entry.way_back_min) = (Some(Rtt::default()), way_back);
         }
@@ -74,11 +73,6 @@ impl Multipath {
     /// How long the packets of a path are on their way to the peer; `None` if no other one has brought an acknowledgement of them.
     pub(crate) fn to_peer(&self, id: PathId) -> Option<&Rtt> {
         self.entries.iter().find(|entry| entry.id == id)?.to_peer.as_ref()
-    }
-
-    /// Whether another path has brought the last acknowledgement of a path.
-    pub(crate) fn is_acked_elsewhere(&self, id: PathId) -> bool {
-        self.entries.iter().any(|entry| entry.id == id && entry.acked_elsewhere)
     }
 
     /// An acknowledgement of a path was written; `over` is where a copy is to go, if any.

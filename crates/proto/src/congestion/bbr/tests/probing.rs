@@ -95,7 +95,7 @@ fn probe_down_ends_after_its_time() {
     path.until_phase(Phase::ProbeUp);
     path.until_phase(Phase::ProbeDown);
     // Less than the pace of PROBE_DOWN: the queue grows.
-    path.link.borrow_mut().bytes_per_second = 1_000_000;
+    path.link.borrow_mut().bytes_per_second = 850_000;
     path.until(seconds(5), |bbr| bbr.phase != Phase::ProbeDown);
     assert_eq!(path.phase(), Phase::ProbeRefill);
 }
