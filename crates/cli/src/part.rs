@@ -174,6 +174,15 @@ impl PartFile {
 
 impl Drop for PartFile {
     fn drop(&mut self) {
+        self.remove_if_useless();
+        // Closing the file is not enough: a process that was begun meanwhile may have inherited it, and would keep the lock.
+        let _ = self.file.unlock();
+    }
+}
+
+impl PartFile {
+    /// Removes what no later download could continue.
+    fn remove_if_useless(&self) {
         let Some(path) = self.path.as_ref().filter(|_| !self.committed) else { return };
         let validator = with_suffix(&self.destination, VALIDATOR);
         // Without a validator nothing could go on there.
