@@ -49,6 +49,10 @@ use crate::datagram::FourTuple;
 use crate::ids::TupleId;
 use crate::space::NumberSpace;
 
+/// Tuples that were removed before they had answered. There are none most of the time.
+#[derive(Debug, Default)]
+struct GivenUp(Vec<FourTuple>);
+
 /// A multipath path.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -61,7 +65,7 @@ pub(crate) struct Path {
     pub(crate) tuple: Tuple,
     off_path: Vec<Tuple>,
     /// The tuples that were removed before they had answered, which nobody has been told of.
-    given_up: Vec<FourTuple>,
+    given_up: Option<Box<GivenUp>>,
     /// The largest congestion window of the tuples that were in use before.
     window_max: u64,
     /// Which of those off the path was in use before and is returned to if the one in use fails.
@@ -136,7 +140,7 @@ impl Path {
             local_cids: cids.local,
             remote_cids: cids.remote,
             off_path: Vec::new(),
-            given_up: Vec::new(),
+            given_up: None,
             window_max: 0,
             fallback: None,
             switched: None,

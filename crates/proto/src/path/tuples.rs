@@ -158,14 +158,14 @@ impl Path {
         let gone = self.off_path.remove(index);
         self.fallback = self.fallback.filter(|id| *id != gone.id);
         if gone.validation.is_some() && !gone.validated {
-            self.given_up.push(gone.addrs);
+            self.given_up.get_or_insert_default().0.push(gone.addrs);
         }
         self.release_cid(gone.remote_cid, events);
     }
 
     /// The addresses of the tuples that were removed before they had answered.
     pub(crate) fn take_given_up(&mut self) -> Vec<FourTuple> {
-        std::mem::take(&mut self.given_up)
+        self.given_up.take().map(|given_up| given_up.0).unwrap_or_default()
     }
 
     /// Removes the tuples of which nothing is expected any more, now that the one in use has proven itself.

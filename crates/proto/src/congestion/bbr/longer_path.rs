@@ -12,12 +12,12 @@ use super::super::units::volume;
 use super::{Bbr, SLOWER_DIVISOR};
 
 /// What is asked of the path, and when it may be asked.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct LongerPath {
     /// What PROBE_RTT shall find out, besides the smallest round-trip time.
     doubt: Option<Box<Doubt>>,
     /// When the path may be suspected again, after that was in vain.
-    asks_after: Option<Instant>,
+    asks_after: Instant,
     /// The bandwidth when the delay last showed no queue, in bytes per second.
     bandwidth_at_rest: u64,
 }
@@ -41,6 +41,11 @@ struct Doubt {
 }
 
 impl LongerPath {
+    /// Nothing is asked yet.
+    pub(super) fn new() -> Self {
+        Self { doubt: None, asks_after: Instant::ZERO, bandwidth_at_rest: 0 }
+    }
+
     /// Whether PROBE_RTT is to tell whether the path has become longer.
     pub(super) fn is_asked(&self) -> bool {
         self.doubt.is_some()
@@ -70,7 +75,7 @@ impl Bbr {
     /// queue anew; so it is asked only where a slower one would be believed.
     pub(super) fn doubt_slower_path(&mut self, now: Instant, best: u64, before: u64) {
         let bandwidth = before.max(self.longer_path.bandwidth_at_rest);
-        let is_early = self.longer_path.asks_after.is_some_and(|after| now < after);
+        let is_early = now < self.longer_path.asks_after;
         if is_early || best * SLOWER_DIVISOR >= bandwidth {
             return;
         }
@@ -86,7 +91,7 @@ impl Bbr {
         let base = self.min_rtt.get().unwrap_or_default();
         let Some(min) = doubt.min.filter(|&min| min > (doubt.delay + base) / 2) else {
             // Where others share the path it becomes slower again and again: PROBE_RTT shall not cost more than it usually does.
-            self.longer_path.asks_after = Some(now + self.min_rtt.interval());
+            self.longer_path.asks_after = now + self.min_rtt.interval();
             self.longer_path.bandwidth_at_rest = self.max_bandwidth.get();
             return Some(Answer::Slower);
         };

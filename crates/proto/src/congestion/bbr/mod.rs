@@ -182,7 +182,7 @@ impl Bbr {
             startup: Startup::new(window),
             cycle: Cycle::new(now),
             probe_rtt: ProbeRtt::default(),
-            longer_path: LongerPath::default(),
+            longer_path: LongerPath::new(),
             losses: Losses::new(),
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
