@@ -92,6 +92,7 @@ fn a_machine_without_a_route_says_so_at_once() {
         command.arg(get.get_program()).args(get.get_args()).args(more).env_remove("RUST_LOG");
         let finished = finish(command).failed(7, &["nothing could be sent", "network unreachable"]);
         assert!(finished.took < Duration::from_secs(2), "{more:?}: {:?}", finished.took);
+        assert!(!finished.stderr().contains("is a server there?"), "{more:?}: {}", finished.stderr());
     }
 }
 

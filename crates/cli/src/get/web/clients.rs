@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fulmar::{ConnectionStats, Endpoint, SessionStore};
+use fulmar::{ConnectionError, ConnectionStats, Endpoint, SessionStore};
 use fulmar_h3::{Body, Client, ConnectionInfo, Error};
 use http::{Response, Version};
 use tokio::task::JoinSet;
@@ -159,13 +159,14 @@ pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
             (exit::CERTIFICATE, format!("the certificate of {peer} was refused: {why}"))
         }
         Error::Resolve(error) => (exit::NO_ADDRESS, format!("{} has no address: {error}", peer.host)),
-        Error::Unreachable { quic, tcp } => (
-            exit::NOT_CONNECTED,
-            format!(
-                "{peer} cannot be reached, neither by QUIC ({quic}) nor by TCP ({}); is a server there?",
-                cause(tcp)
-            ),
-        ),
+        Error::Unreachable { quic, tcp } => {
+            let tried =
+                format!("{peer} cannot be reached, neither by QUIC ({quic}) nor by TCP ({})", cause(tcp));
+            // Where nothing was sent, the server is not the one to ask about.
+            let is_unsent = matches!(**quic, Error::Connection(ConnectionError::Unsent(_)));
+            let question = if is_unsent { "has this machine a route to it?" } else { "is a server there?" };
+            (exit::NOT_CONNECTED, format!("{tried}; {question}"))
+        }
         Error::Connection(error) if exit::is_before_handshake(error) => (
             exit::NOT_CONNECTED,
             format!("{peer} cannot be reached by QUIC: {error} (TCP is tried without --http3-only)"),
