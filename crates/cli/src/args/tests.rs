@@ -1,3 +1,7 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::perf::PERF_EXAMPLES;
 use super::*;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
