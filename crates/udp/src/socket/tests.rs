@@ -1,7 +1,9 @@
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
+use super::sending::Segments;
 use super::*;
 use crate::Received;
 
