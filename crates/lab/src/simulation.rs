@@ -2,12 +2,14 @@
 //!
 //! | file | what it owns |
 //! |---|---|
+//! | `addresses` | where the ends are, and how the client changes its address |
 //! | `network` | the nodes and the links between them |
 //! | `plan` | the connections that the client makes |
 //! | `verdict` | what must be true in the end |
 //! | `window` | the part of the run that its rates are about |
 //! | `records` | what is told of the run |
 
+mod addresses;
 mod network;
 mod plan;
 mod records;
@@ -20,22 +22,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{ConfigError, Connection, FourTuple, ServerConfig, Side};
+use fulmar_proto::{ConfigError, Connection, ServerConfig, Side};
 use fulmar_sim::{Delivery, NodeId, Packet, World};
 
+use self::addresses::{client_addresses, client_paths, server_addresses};
 use self::network::Network;
 use self::plan::{Planned, plan};
 use self::window::WindowWatch;
 use crate::capture::{Capture, Secrets};
-use crate::host::{ClientPath, Outbox};
-use crate::lab::{Lab, LabPath, Limits, SERVER_ADDRESS, Shift};
+use crate::host::Outbox;
+use crate::lab::{Lab, Limits, Shift};
 use crate::{Failure, Host, RunReport, Session, Trace, Workload};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
 const STEPS_AT_ONCE_MAX: u64 = 200_000;
-
-/// How many addresses a client has to move to, one after another.
-const CLIENT_ADDRESSES: u8 = 4;
 
 /// The port of the server, at all of its addresses.
 const SERVER_PORT: u16 = 443;
@@ -163,53 +163,6 @@ impl Simulation {
     /// What happened to the packets from one side to the other, on all paths together.
     pub fn link_stats(&self, from: Side) -> fulmar_sim::LinkStats {
         self.network.stats(&self.world, from)
-    }
-
-    /// The NAT forgets its mappings. Without a NAT nothing happens.
-    pub fn rebind_nat(&mut self) {
-        if let Some(nat) = self.network.nat {
-            self.world.rebind(nat);
-        }
-    }
-
-    /// The client moves to its next address, and its connections with it. Returns how many of them refused.
-    pub fn move_client(&mut self) -> usize {
-        let address = self.next_client_address();
-        let now = self.now();
-        self.ends[0].host.rebind(now, address)
-    }
-
-    /// As [`Simulation::move_client`], but the client receives nothing at its old address any more.
-    pub fn replace_client_socket(&mut self) -> usize {
-        let address = self.next_client_address();
-        let now = self.now();
-        self.ends[0].host.close_socket();
-        self.ends[0].host.rebind(now, address)
-    }
-
-    fn next_client_address(&mut self) -> SocketAddr {
-        self.moves += 1;
-        let last = (self.moves - 1) % u16::from(CLIENT_ADDRESSES) + 1;
-        SocketAddr::from(([10, 1, 0, last as u8], 1_000 + self.moves))
-    }
-
-    /// Changes the client's address, if it is time and no handshake is under way.
-    fn shift_client(&mut self) {
-        while let Some(&(at, shift)) = self.shifts.front() {
-            if at > self.now() || !self.are_handshakes_over() {
-                return;
-            }
-            self.shifts.pop_front();
-            match shift {
-                Shift::Rebinding => self.rebind_nat(),
-                Shift::Move => {
-                    self.move_client();
-                }
-                Shift::Leap => {
-                    self.replace_client_socket();
-                }
-            }
-        }
     }
 
     /// Whether both ends of every connection that has begun know that its handshake is confirmed, or have forgotten
@@ -404,36 +357,6 @@ impl Simulation {
         let state = self.ends.iter().map(|end| end.host.describe()).collect::<Vec<_>>().join("\n");
         Failure::new(self.seed, self.now(), what, state)
     }
-}
-
-/// The addresses of the client, the first one first: those of its paths, or one, and further ones to move to.
-fn client_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
-    let others = (1..=CLIENT_ADDRESSES).map(|n| IpAddr::from([10, 1, 0, n]));
-    match paths {
-        [] => std::iter::once(IpAddr::from([10, 0, 0, 1])).chain(others).collect(),
-        paths => paths.iter().map(|path| path.client).collect(),
-    }
-}
-
-/// The pairs of addresses over which the client has paths.
-fn client_paths(paths: &[LabPath]) -> Vec<ClientPath> {
-    let wanted = |path: &LabPath| ClientPath {
-        addrs: FourTuple::new(SocketAddr::new(path.server, SERVER_PORT), Some(path.client)),
-        is_backup: path.is_backup,
-        abandoned_at: path.abandoned_at.map(|at| Instant::ZERO + at),
-    };
-    paths.iter().map(wanted).collect()
-}
-
-/// The addresses of the server: those at the far ends of the paths, or one.
-fn server_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
-    let mut addresses: Vec<IpAddr> = Vec::new();
-    for address in paths.iter().map(|path| path.server) {
-        if !addresses.contains(&address) {
-            addresses.push(address);
-        }
-    }
-    if addresses.is_empty() { vec![SERVER_ADDRESS] } else { addresses }
 }
 
 /// The sides by the index of their ends.

@@ -1,5 +1,7 @@
+use super::row::Figure;
 use super::statistics::{confidence, quantile};
 use super::*;
+use crate::scenario::Verdict;
 
 const FILE: &str = r#"
 title = "a comparison"
