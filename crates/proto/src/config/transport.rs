@@ -82,7 +82,8 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// How timers are derived from the round-trip time. Default [`TimerStyle::OncePerRtt`].
     pub timers: TimerStyle,
-    /// Whether data that was lost leaves twice when it is sent again, where nothing else waits to be sent. Default true.
+    /// Whether data that was lost leaves twice when it is sent again, where nothing else waits to be sent, and up to four times on a long
+    /// and fast path that loses much. Default true.
     pub preemptive_repeat: bool,
     /// Whether everything leaves twice where nothing else waits to be sent and the congestion window has room: each packet with
     /// stream data once more, before anything is known of it. This doubles the bytes of short transfers; it is there to be

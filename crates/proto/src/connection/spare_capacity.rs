@@ -3,8 +3,9 @@
 //! Data that was lost once leaves twice when it is sent again. A transfer ends when its last byte arrives. On
 //! a path that loses packets by chance some of the data that is sent again is lost as well, and each time that costs a
 //! round trip. Where the sender has nothing else to do, a second copy is cheap: there are as few of
-//! them as there were losses. The copies need room in the window and wait for the pacer like all that is sent, and no
-//! copy has a copy.
+//! them as there were losses. The copies need room in the window and wait for the pacer like all that is sent. On a long and
+//! fast path that loses much, so much is lost at once that some copies are lost as well: there a copy has a copy, while that takes
+//! less time on the wire than it saves.
 //!
 //! Where forward erasure correction protects the ends of transfers, repair symbols take the place of the copies: one of them
 //! repairs any loss. What none covers, as they would cost too much or are for others, has its copies.
@@ -17,6 +18,9 @@ use crate::path::{Pending, Tuple};
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
 const WRITERS: [fn(&mut Sender<'_>); 4] = [repair, duplicate, repeat_preemptively, repeat_what_is_slow];
+
+/// The most copies of data that was lost, all in flight together: what takes so many one after the other is no chance.
+const MAX_COPIES: u8 = 4;
 
 /// Lets the writers queue what they have, one after the other, until there is something to send. Returns whether there is.
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
@@ -45,8 +49,30 @@ fn repeat_preemptively(sender: &mut Sender<'_>) {
     }
     let path = sender.parts.paths.at_mut(sender.parts.index);
     let fec = sender.parts.extensions.fec_sender();
-    let frames = all_frames(path.space.take_resent(|packet| needs_copy(packet, fec.as_deref())));
-    repeat(sender, &frames);
+    for copies in 1..copies_of_lost(&path.tuple) {
+        let frames = all_frames(path.space.take_resent(copies, |packet| needs_copy(packet, fec.as_deref())));
+        if !frames.is_empty() {
+            repeat(sender, &frames);
+            return sender.parts.streams.repeat_as_copy(copies + 1);
+        }
+    }
+    // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
+    path.space.forget_resent();
+}
+
+/// How many copies of what was lost may be in flight together on this path.
+fn copies_of_lost(tuple: &Tuple) -> u8 {
+    let (delivered, lost) = tuple.congestion.totals();
+    let chance = lost as f64 / (delivered + lost).max(1) as f64;
+    let round_trip = tuple.rtt.smoothed().as_secs_f64() * tuple.congestion.delivery_rate() as f64;
+    copies_worth(chance, round_trip / f64::from(tuple.mtu()))
+}
+
+/// How many copies are worth their time on the wire, where each is lost with this chance and a round trip takes as long as so many packets.
+/// The second one always. One more, if all before it are lost so often that it saves more of a round trip than it takes.
+fn copies_worth(chance: f64, packets: f64) -> u8 {
+    let pays = |copies: &u8| packets * chance.powi((*copies).into()) > 1.0;
+    2 + (2..MAX_COPIES).take_while(pays).count() as u8
 }
 
 /// Whether no repair symbol in flight takes the place of a copy of this packet.
@@ -102,5 +128,25 @@ pub(super) fn path_figures(tuple: &Tuple) -> PathFigures {
         min_rtt: rtt.min(),
         byte_time: (waited * 2).min(recent).as_secs_f64() / flight.max(packet as f64),
         room: congestion.window_left() / packet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_a_copy_where_that_saves_more_of_a_round_trip_than_it_takes() {
+        for (chance, packets, copies) in [
+            (0.0, 1e6, 2),
+            (0.01, 9_000.0, 2),
+            (0.01, 11_000.0, 3),
+            (0.1, 90.0, 2),
+            (0.1, 900.0, 3),
+            (0.1, 1_100.0, 4),
+            (0.5, 1e6, MAX_COPIES),
+        ] {
+            assert_eq!(copies_worth(chance, packets), copies, "{chance} of {packets}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct FrameWriter<'a> {
     ack_eliciting: bool,
     fills_datagram: bool,
     non_probing: bool,
-    resends: bool,
+    resends: u8,
     copies: bool,
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
@@ -87,7 +87,7 @@ pub(crate) struct Payload {
     /// Whether one of the frames asks for a datagram of the size that every path carries.
     pub(crate) fills_datagram: bool,
     /// See [`SentPacket::resends`](super::SentPacket::resends).
-    pub(crate) resends: bool,
+    pub(crate) resends: u8,
     /// See [`SentPacket::copies`](super::SentPacket::copies).
     pub(crate) copies: bool,
     /// See [`SentPacket::symbol`](super::SentPacket::symbol).
@@ -104,7 +104,7 @@ impl<'a> FrameWriter<'a> {
             ack_eliciting: false,
             fills_datagram: false,
             non_probing: false,
-            resends: false,
+            resends: 0,
             copies: false,
             tail: 0,
             lengths: false,
@@ -216,12 +216,13 @@ impl<'a> FrameWriter<'a> {
 
     /// Notes that what was written last was lost before, and has no other copy in flight.
     pub(crate) fn mark_resent(&mut self) {
-        self.resends = true;
+        self.resends = self.resends.max(1);
     }
 
-    /// Notes that what was written last has another copy in flight.
-    pub(crate) fn mark_copied(&mut self) {
+    /// Notes that what was written last has another copy in flight. If it was lost before, this is copy number `resends`; otherwise that is zero.
+    pub(crate) fn mark_copied(&mut self, resends: u8) {
         self.copies = true;
+        self.resends = self.resends.max(resends);
     }
 
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.

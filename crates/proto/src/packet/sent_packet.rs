@@ -105,8 +105,8 @@ pub(crate) struct SentPacket {
     /// Whether a probe repeats its frames: then their loss is the probe's to report, and reporting it here as
     /// well would put another copy in flight beside the probe's.
     pub(crate) repeated: bool,
-    /// Whether it holds stream data that was lost before, and is the only copy of it in flight.
-    pub(crate) resends: bool,
+    /// How many copies of stream data that was lost before are in flight with this one, the newest; zero where it holds none.
+    pub(crate) resends: u8,
     /// Whether it holds stream data of which there is another copy in flight: it is not copied again.
     pub(crate) copies: bool,
     /// The symbol that its protected frames are part of, which may make them again after its loss.
@@ -141,7 +141,7 @@ impl SentPacket {
             in_flight: true,
             mtu_probe: false,
             repeated: false,
-            resends: false,
+            resends: 0,
             copies: false,
             symbol: None,
             ecn: Ecn::NotEct,

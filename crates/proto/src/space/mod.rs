@@ -169,7 +169,7 @@ impl NumberSpace {
         debug_assert_eq!(number, self.numbers.next(), "numbers are taken in order");
         self.numbers.advance(rng);
         self.ecn.on_sent(packet.ecn);
-        self.resends |= packet.resends;
+        self.resends |= packet.resends > 0;
         self.uncopied |= !packet.copies;
         self.unseen |= !packet.copies;
         if packet.ack_eliciting {

@@ -25,18 +25,25 @@ impl NumberSpace {
         self.resends
     }
 
-    /// The packets that hold the only copy of data that was lost before and need one, like [`NumberSpace::take_for_probe`].
+    /// Until another packet is sent again, [`NumberSpace::take_resent`] finds nothing.
+    pub(crate) fn forget_resent(&mut self) {
+        self.resends = false;
+    }
+
+    /// The packets that hold the newest of so many copies of data that was lost before, and need one more, like
+    /// [`NumberSpace::take_for_probe`].
     pub(crate) fn take_resent(
         &mut self,
+        copies: u8,
         needs: impl Fn(&SentPacket) -> bool,
     ) -> impl Iterator<Item = &SentPacket> {
-        // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
-        let any = std::mem::take(&mut self.resends);
-        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
-        sent.filter(move |packet| packet.resends && !packet.repeated && needs(packet)).map(|packet| {
-            packet.repeated = true;
-            &*packet
-        })
+        let sent = self.sent.iter_mut().map(|(_, packet)| packet);
+        sent.filter(move |packet| packet.resends == copies && !packet.repeated && needs(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
     }
 
     /// The packets with stream data that are the only copy of it and need one, like [`NumberSpace::take_for_probe`].

@@ -364,13 +364,16 @@ fn the_first_packet_of_all_may_have_been_taken_for_lost_wrongly() {
 fn what_was_sent_again_is_repeated_once_and_nothing_else_is() {
     let mut f = Fixture::new();
     f.send(2, 0);
-    let again = f.send_packet(SentPacket { resends: true, ..packet(0) });
-    f.send_packet(SentPacket { resends: true, repeated: true, ..packet(0) });
-    assert_eq!(f.space.take_resent(|_| true).count(), 1);
+    let again = f.send_packet(SentPacket { resends: 1, ..packet(0) });
+    f.send_packet(SentPacket { resends: 1, repeated: true, ..packet(0) });
+    assert_eq!(f.space.take_resent(1, |_| true).count(), 1);
     let repeated: Vec<_> = f.space.unacked().filter(|(_, packet)| packet.repeated).map(|(n, _)| n).collect();
     assert_eq!(repeated, [again, again + 1]);
-    f.send_packet(SentPacket { resends: true, ..packet(1) });
-    assert_eq!(f.space.take_resent(|_| true).count(), 1, "the new one alone");
+    f.send_packet(SentPacket { resends: 1, ..packet(1) });
+    f.send_packet(SentPacket { resends: 2, copies: true, ..packet(1) });
+    assert_eq!(f.space.take_resent(1, |_| true).count(), 1, "the new one alone");
+    assert_eq!(f.space.take_resent(2, |_| true).count(), 1, "the second copy");
+    assert_eq!(f.space.take_resent(2, |_| true).count(), 0, "once");
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub struct Streams {
     lost: PriorityQueue,
     /// Whether what they send again is in flight, too, until all of it was sent.
     repeating: bool,
+    /// Which copy of data that was lost before that is; zero if it was not lost.
+    repeated_copy: u8,
     /// Streams with new data.
     fresh: PriorityQueue,
     events: Events,
@@ -156,6 +158,7 @@ impl Streams {
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
             repeating: false,
+            repeated_copy: 0,
             fresh: PriorityQueue::default(),
             events: Events::default(),
             stats: StreamStats::default(),

@@ -171,7 +171,7 @@ impl Streams {
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
             match self.repeating {
-                true => out.mark_copied(),
+                true => out.mark_copied(self.repeated_copy),
                 false => out.mark_resent(),
             }
             if send.has_lost() {
@@ -311,5 +311,11 @@ impl Streams {
         // acknowledgement or loss may still come.
         self.on_lost(token);
         self.repeating = self.has_lost();
+        self.repeated_copy = 0;
+    }
+
+    /// What is repeated was lost before: it leaves as copy number `copy`.
+    pub(crate) fn repeat_as_copy(&mut self, copy: u8) {
+        self.repeated_copy = copy;
     }
 }
