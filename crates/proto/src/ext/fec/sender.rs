@@ -16,7 +16,7 @@ use fulmar_base::{Instant, Timer};
 use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
 use fulmar_wire::{FecParameters, FecRecovered, FecWindow, PathId, SymbolAck};
 
-use super::{BlockCode, FecConfig, FecDialect, FecMode, FecStats};
+use super::{BlockCode, FecCode, FecConfig, FecDialect, FecMode, FecStats};
 use crate::error::TransportError;
 use crate::log::{FecEvent, LogEvent};
 use crate::packet::{FrameWriter, Protection, Protections, SentFrames, SymbolId};
@@ -24,7 +24,7 @@ use crate::packet::{FrameWriter, Protection, Protections, SentFrames, SymbolId};
 use self::repairs::Repairs;
 pub(crate) use self::source::Upcoming;
 pub(crate) use self::symbols::Loss;
-use self::symbols::{SentSymbols, State};
+use self::symbols::{Odds, SentSymbols, State};
 
 /// Repair symbols that [`FecConfig::overhead_max`] does not count: as many as the scheduler for ends may order in advance.
 const REPAIRS_FREE: u64 = 16;
@@ -32,11 +32,6 @@ const REPAIRS_FREE: u64 = 16;
 /// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
 /// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
 const PATIENCE: (u32, u32) = (9, 8);
-
-/// A lost symbol waits for repair symbols that left within this part of the round-trip time after it. They have arrived, half of a
-/// round trip after they left, before the loss is known, so that a retransmission would come behind them; those that left later it may
-/// overtake.
-const PROMPT_PART: u32 = 2;
 
 /// The tokens of protected frames, and the path of their packet.
 pub(crate) type Protected = (PathId, SentFrames);
@@ -62,6 +57,8 @@ pub(crate) struct FecSender {
     timer: Timer,
     /// The smoothed round-trip time, as it was told last.
     rtt: Duration,
+    /// Whether there was nothing else to send when it was last asked for repair symbols.
+    idle: bool,
     stats: FecStats,
 }
 
@@ -122,6 +119,7 @@ impl FecSender {
             repairs: Repairs::new(&config, blocks),
             timer: Timer::new(),
             rtt: Duration::ZERO,
+            idle: false,
             stats: FecStats::default(),
         }
     }
@@ -138,6 +136,8 @@ impl FecSender {
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
         self.rtt = path.smoothed_rtt;
+        self.idle = idle;
+        self.complete();
         for index in 0..self.schedulers.len() {
             while !self.repairs.is_full() {
                 let situation = self.situation(now, idle, path);
@@ -192,12 +192,35 @@ impl FecSender {
     }
 
     /// Data is to be sent on the path of the repair symbols that wait. Those for the end of what is sent are dropped: it goes on, and
-    /// they are made again at its end.
+    /// they are made again at its end. Nor do the copies of what they were to repair wait for them.
     pub(crate) fn yield_to_data(&mut self) {
         let dropped = self.repairs.drop_spare();
         if dropped > 0 {
             self.tell(Feedback::RepairsDropped(dropped));
         }
+        self.sent.give_up_lacking(self.losses.loss_rate());
+    }
+
+    /// Makes the repair symbols that lack for the losses known by now. They arrive when copies of what was lost would, are no more
+    /// than these, and help for the losses that are not known yet as well. Where other data goes first, the copies do.
+    fn complete(&mut self) {
+        let loss_rate = self.losses.loss_rate();
+        if self.has_repairs() {
+            return;
+        }
+        let Some(lacking) = self.sent.lacking(loss_rate) else { return };
+        if self.idle && lacking.first >= self.repairs.oldest() {
+            self.obey(&lacking, None);
+        }
+        if !self.has_repairs() {
+            self.sent.give_up_lacking(loss_rate);
+        }
+    }
+
+    /// How long what is lost waits for a repair symbol that leaves now.
+    fn patience(&self) -> Duration {
+        let (numerator, denominator) = PATIENCE;
+        self.rtt * numerator / denominator
     }
 
     /// Writes a repair symbol, if there is one and it fits, into a packet of which a full one has `room`.
@@ -206,7 +229,8 @@ impl FecSender {
         out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
         self.stats.repairs_sent += 1;
         self.stats.repair_bytes_sent += bytes as u64;
-        self.sent.cover(now, id.first, id.count, self.rtt / PROMPT_PART);
+        let patience = self.patience();
+        self.sent.cover(now, id.first, id.count, patience);
     }
 
     /// The packet of a source symbol has arrived.
@@ -218,13 +242,16 @@ impl FecSender {
     }
 
     /// The packet of a source symbol is lost. It is held back while repair symbols that cover it may still be reported to
-    /// have helped: those that follow it closely are, where a retransmission would be in flight already.
+    /// have helped: whenever they left, they arrive before a retransmission would. Where there is nothing else to send, more of
+    /// them make up for those that lack.
     pub(crate) fn on_lost(&mut self, now: Instant, symbol: SymbolId) -> Loss {
-        let (numerator, denominator) = PATIENCE;
-        let patience = self.rtt * numerator / denominator;
+        let patience = self.patience();
         // In dialect M nobody would tell that it was recovered.
         let loss_rate = self.repairs.blocks().is_none().then(|| self.losses.loss_rate());
-        let Some((loss, is_first)) = self.sent.on_lost(now, symbol, patience, loss_rate) else {
+        // A repair symbol of XOR is over a part of them, in which there must be no other loss.
+        let may_complete = self.idle && self.config.code != FecCode::Xor;
+        let odds = loss_rate.map(|loss_rate| Odds { loss_rate, may_complete });
+        let Some((loss, is_first)) = self.sent.on_lost(now, symbol, patience, odds) else {
             // It was handed back when it was forgotten, or its packet is older than the memory.
             return Loss { unprotected: 0, resend: true };
         };
@@ -254,7 +281,7 @@ impl FecSender {
         if acked {
             self.note_use(first, count);
         }
-        self.sent.uncover(first, count);
+        self.sent.uncover(first, count, acked);
     }
 
     /// A packet with a repair symbol that was taken for lost has arrived. It counts as in flight no more since then.
@@ -322,7 +349,7 @@ impl FecSender {
 
     /// Gives back the memory of what no repair symbol will be made of any more, once something is known of all that was sent.
     pub(crate) fn rest(&mut self) {
-        if self.sent.unresolved() > 0 || self.has_repairs() {
+        if self.sent.unresolved() > 0 || self.sent.holds_any() || self.has_repairs() {
             return;
         }
         let needed = self.schedulers.iter().filter_map(|(_, scheduler)| scheduler.first_needed()).min();
@@ -381,12 +408,13 @@ impl FecSender {
         }
     }
 
-    /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room.
+    /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room. Those that no scheduler has
+    /// ordered take the place of data that would be sent.
     fn obey(&mut self, order: &Order, ordered_by: Option<Protection>) {
         let (stats, overhead_max) = (self.stats, self.config.overhead_max);
         self.repairs.obey(order, ordered_by, |waiting| {
             let counted = (stats.repairs_sent + waiting as u64).saturating_sub(REPAIRS_FREE);
-            ordered_by == Some(Protection::Constant)
+            matches!(ordered_by, None | Some(Protection::Constant))
                 || counted as f64 <= overhead_max * stats.symbols_sent as f64
         });
     }

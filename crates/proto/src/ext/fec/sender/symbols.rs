@@ -6,6 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
+use fulmar_fec::schedule::Order;
 use fulmar_wire::PathId;
 
 use super::Protected;
@@ -17,6 +18,10 @@ const SYMBOLS_MAX: usize = 4_096;
 
 /// A lost symbol is remembered until it is older than the window by this: a report that it was recovered may still come.
 const LOST_MEMORY: u64 = 256;
+
+/// Repair symbols that lack are for the losses that are to be expected and a standard deviation more: five times of six they are
+/// enough, and no more of them would be sent as copies otherwise, but for that.
+const DEVIATIONS: f64 = 1.0;
 
 /// Source symbols until it is known what became of them.
 #[derive(Debug, Default)]
@@ -42,9 +47,10 @@ struct Symbol {
     /// How many tokens of its packet are not its own; they come first.
     unprotected: u16,
     state: State,
-    sent: Instant,
-    /// Repair symbols in flight that cover it and left soon after it.
+    /// Repair symbols in flight that cover it.
     covered: u16,
+    /// Repair symbols that cover it and have arrived.
+    arrived: u16,
     /// When the last of them left; when it left itself, if there was none.
     covered_at: Instant,
     /// The first symbol and the number of symbols that this one covers.
@@ -67,6 +73,15 @@ pub(super) enum State {
     Recovered,
     /// The peer has it, and it is known what became of its packet.
     Delivered,
+}
+
+/// What is to be expected of repair symbols over a symbol that is lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Odds {
+    /// The part of what is in flight that gets lost: 0 to 1.
+    pub(super) loss_rate: f64,
+    /// Whether those that lack are sent now.
+    pub(super) may_complete: bool,
 }
 
 /// What a lost packet means for its frames.
@@ -105,8 +120,8 @@ impl SentSymbols {
             frames,
             unprotected: unprotected as u16,
             state: State::InFlight,
-            sent: now,
             covered: 0,
+            arrived: 0,
             covered_at: now,
             cover: (0, 0),
         });
@@ -121,18 +136,19 @@ impl SentSymbols {
         was == State::InFlight
     }
 
-    /// The packet of a symbol is lost. If the repair symbols in flight may suffice, at this rate of losses (`None`: nobody would tell), it
-    /// is held back for as long as `patience` after the last of them. Returns whether that is the first verdict, too; `None` if nothing is known of it any
-    /// more.
+    /// The packet of a symbol is lost. If the repair symbols over it may suffice (`None`: nobody would tell), it is held back for as
+    /// long as `patience` after the last of them. Returns whether that is the first verdict, too; `None` if nothing is known of it
+    /// any more.
     pub(super) fn on_lost(
         &mut self,
         now: Instant,
         symbol: SymbolId,
         patience: Duration,
-        loss_rate: Option<f64>,
+        odds: Option<Odds>,
     ) -> Option<(Loss, bool)> {
         let place = self.place_of(symbol)?;
-        let suffices = loss_rate.is_some_and(|loss_rate| self.may_suffice(place, loss_rate));
+        let suffices = self.symbols[place].covered > 0
+            && odds.is_some_and(|odds| odds.may_complete || self.lacks(place, odds.loss_rate, 0.0) == 0);
         let symbol = &mut self.symbols[place];
         let mut loss = Loss { unprotected: symbol.unprotected.into(), resend: false };
         if symbol.state == State::Recovered {
@@ -185,7 +201,7 @@ impl SentSymbols {
         was_lost
     }
 
-    /// Whether a repair symbol in flight covers a symbol and left soon after it.
+    /// Whether a repair symbol in flight covers a symbol.
     pub(super) fn is_covered(&self, symbol: SymbolId) -> bool {
         self.place_of(symbol).is_some_and(|place| self.symbols[place].covered > 0)
     }
@@ -196,22 +212,25 @@ impl SentSymbols {
         symbols.any(|symbol| matches!(symbol.state, State::Held { .. } | State::Lost))
     }
 
-    /// A repair symbol over these symbols leaves. It counts for those that left no longer than `prompt` before: what was lost
-    /// earlier is known to be lost long before it is known whether this one has helped.
-    pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16, prompt: Duration) {
+    /// A repair symbol over these symbols leaves. What is held back of them waits for it as well, for as long as `patience`.
+    pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16, patience: Duration) {
         let places = self.places(first, count);
-        for symbol in self.symbols.range_mut(places).filter(|symbol| now <= symbol.sent + prompt) {
+        for symbol in self.symbols.range_mut(places) {
             symbol.covered = symbol.covered.saturating_add(1);
+            if let State::Held { until } = &mut symbol.state {
+                *until = now + patience;
+            }
             symbol.covered_at = now;
             symbol.cover = (first, count);
         }
     }
 
-    /// A repair symbol over these symbols is in flight no more. What was held back for the last one is given up.
-    pub(super) fn uncover(&mut self, first: u64, count: u16) {
+    /// A repair symbol over these symbols has arrived or is lost. What was held back for the last one is given up.
+    pub(super) fn uncover(&mut self, first: u64, count: u16, has_arrived: bool) {
         let places = self.places(first, count);
         for symbol in self.symbols.range_mut(places.clone()) {
             symbol.covered = symbol.covered.saturating_sub(1);
+            symbol.arrived = symbol.arrived.saturating_add(has_arrived.into());
         }
         self.release(places, |symbol| symbol.covered == 0);
     }
@@ -268,12 +287,48 @@ impl SentSymbols {
         }
     }
 
-    /// Whether the repair symbols in flight over the symbol at this place, which is lost, are as many as the losses that are to be
-    /// expected among all that they cover: it is recovered more likely than not.
-    fn may_suffice(&self, place: usize, loss_rate: f64) -> bool {
-        let Symbol { covered, cover: (first, count), .. } = self.symbols[place];
+    /// Whether any symbol is held back.
+    pub(super) fn holds_any(&self) -> bool {
+        self.held().next().is_some()
+    }
+
+    /// The repair symbols that lack for what is held back, at this rate of losses: over all that is held back and what the others
+    /// cover. `None` if they are enough.
+    pub(super) fn lacking(&self, loss_rate: f64) -> Option<Order> {
+        let first = self.held().next()?;
+        let lacks = |place| (self.lacks(place, loss_rate, DEVIATIONS), place);
+        let (repairs, place) = self.held().map(lacks).max().filter(|(repairs, _)| *repairs > 0)?;
+        let (covered_first, covered_count) = self.symbols[place].cover;
+        let first = self.first + first as u64;
+        let count = (covered_first + u64::from(covered_count)).checked_sub(first)?;
+        Some(Order { first, count: u16::try_from(count).ok()?, repairs })
+    }
+
+    /// Gives up what is held back for repair symbols that are too few, at this rate of losses.
+    pub(super) fn give_up_lacking(&mut self, loss_rate: f64) {
+        let lacks: Vec<usize> = self.held().filter(|place| self.lacks(*place, loss_rate, 0.0) > 0).collect();
+        for place in lacks {
+            self.release(place..place + 1, |_| true);
+        }
+    }
+
+    /// The places of what is held back.
+    fn held(&self) -> impl Iterator<Item = usize> {
+        // While something is held back there is a time at which it is given up.
+        let symbols = self.symbols.iter().take_while(|_| self.patience.deadline().is_some());
+        symbols
+            .enumerate()
+            .filter(|(_, symbol)| matches!(symbol.state, State::Held { .. }))
+            .map(|(place, _)| place)
+    }
+
+    /// How many repair symbols those over the symbol at this place, which is lost, lack for the losses that are to be expected among
+    /// all that they cover, and so many standard deviations: none if it is recovered more likely than not.
+    fn lacks(&self, place: usize, loss_rate: f64, deviations: f64) -> u16 {
+        let Symbol { covered, arrived, cover: (first, count), state, .. } = self.symbols[place];
+        let is_unknown = f64::from(u8::from(state == State::InFlight));
         // The symbol itself is in flight still.
-        let (mut lost, mut unknown) = (1.0, f64::from(covered) - 1.0);
+        let (mut lost, mut unknown) = (is_unknown, f64::from(covered) - is_unknown);
         for symbol in self.symbols.range(self.places(first, count)) {
             match symbol.state {
                 State::InFlight => unknown += 1.0,
@@ -281,7 +336,9 @@ impl SentSymbols {
                 State::Recovered | State::Delivered => {}
             }
         }
-        covered > 0 && lost + (unknown * loss_rate).round() <= f64::from(covered)
+        let expected = unknown * loss_rate;
+        let needed = lost + (expected + deviations * expected.sqrt()).round();
+        (needed - f64::from(covered + arrived)).max(0.0) as u16
     }
 
     /// Gives up what is held back of these places and meets a condition.

@@ -154,7 +154,7 @@ fn repairs_at_an_end_yield_to_data_and_others_do_not() {
 }
 
 #[test]
-fn what_is_lost_does_not_wait_for_repairs_that_left_a_round_trip_later() {
+fn what_is_lost_waits_for_all_repairs_over_it() {
     let mut payload = [0; 1_200];
     let mut write = |sender: &mut FecSender, now| {
         sender.write(now, 1_200, &mut FrameWriter::new(&mut payload, Dialect::SinglePath));
@@ -167,9 +167,50 @@ fn what_is_lost_does_not_wait_for_repairs_that_left_a_round_trip_later() {
         (!sender.on_lost(Instant::ZERO + RTT, SymbolId(3)).resend)
             .then(|| sender.sent.next_timeout().unwrap())
     };
-    assert_eq!(held(&[RTT]), None);
-    // For those that left with it, until they have their verdict, whatever leaves later.
-    assert_eq!(held(&[RTT / 8, RTT]), Some(Instant::ZERO + RTT / 8 + RTT * 9 / 8));
+    assert_eq!(held(&[]), None, "none has left");
+    assert_eq!(held(&[RTT / 8]), Some(Instant::ZERO + RTT / 8 + RTT * 9 / 8));
+    // It has arrived when a retransmission would, half of a round trip after the loss is known.
+    assert_eq!(held(&[RTT / 8, RTT]), Some(Instant::ZERO + RTT + RTT * 9 / 8));
+}
+
+/// Four of eight symbols with three repair symbols are lost. Returns how many of them are sent again.
+fn lose_four(sender: &mut FecSender, idle: bool) -> usize {
+    send(sender, 8);
+    sender.schedule(Instant::ZERO, true, &PATH);
+    assert_eq!(repairs(sender), 3);
+    sender.schedule(Instant::ZERO, idle, &PATH);
+    let resent = (0..4).filter(|id| sender.on_lost(Instant::ZERO + RTT, SymbolId(*id)).resend).count();
+    resent + sender.take_released().len()
+}
+
+#[test]
+fn where_nothing_else_is_to_be_sent_repairs_take_the_place_of_copies() {
+    let lost = |idle| {
+        let mut sender = sender(TAIL, FecCode::ReedSolomon);
+        let resent = lose_four(&mut sender, idle);
+        (sender, resent)
+    };
+    assert_eq!(lost(false).1, 4, "there is data that would wait behind them");
+    let (mut sender, resent) = lost(true);
+    assert_eq!(resent, 0);
+    sender.schedule(Instant::ZERO + RTT, true, &PATH);
+    assert!(sender.has_repairs());
+    assert_eq!(covered(&mut sender), (0, 8));
+    let _ = repairs(&mut sender);
+    sender.yield_to_data();
+    assert!(sender.take_released().is_empty(), "they have left");
+    // Data comes before they leave.
+    let mut sender = lost(true).0;
+    sender.schedule(Instant::ZERO + RTT, true, &PATH);
+    sender.yield_to_data();
+    assert_eq!(sender.take_released().len(), 4);
+    // There was data before they were made.
+    let mut sender = lost(true).0;
+    sender.schedule(Instant::ZERO + RTT, false, &PATH);
+    assert_eq!(sender.take_released().len(), 4);
+    // A sum over all of them repairs one loss.
+    let mut xor = super::super::tests::sender(TAIL, FecCode::Xor);
+    assert_eq!(lose_four(&mut xor, true), 4);
 }
 
 #[test]

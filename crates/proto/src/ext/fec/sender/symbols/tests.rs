@@ -2,7 +2,6 @@ use super::*;
 use crate::packet::SentFrame;
 
 const PATIENCE: Duration = Duration::from_millis(100);
-const PROMPT: Duration = Duration::from_millis(25);
 const OTHER: PathId = PathId(1);
 
 fn at(ms: u64) -> Instant {
@@ -19,13 +18,18 @@ fn push(sent: &mut SentSymbols, count: usize) {
 fn covered(symbols: u16, repairs: u16) -> SentSymbols {
     let mut sent = SentSymbols::default();
     push(&mut sent, symbols.into());
-    (0..repairs).for_each(|_| sent.cover(at(0), 0, symbols, PROMPT));
+    (0..repairs).for_each(|_| sent.cover(at(0), 0, symbols, PATIENCE));
     sent
+}
+
+/// With such losses, and nothing that may be sent in place of copies.
+fn odds(loss_rate: f64) -> Option<Odds> {
+    Some(Odds { loss_rate, may_complete: false })
 }
 
 /// Whether the frames of a symbol whose packet is lost are held back, at this rate of losses.
 fn is_held(sent: &mut SentSymbols, ms: u64, id: u32, rate: f64) -> bool {
-    let (loss, is_first) = sent.on_lost(at(ms), SymbolId(id), PATIENCE, Some(rate)).unwrap();
+    let (loss, is_first) = sent.on_lost(at(ms), SymbolId(id), PATIENCE, odds(rate)).unwrap();
     assert!(is_first);
     !loss.resend
 }
@@ -38,9 +42,9 @@ fn the_first_verdict_on_a_symbol_counts() {
     assert!(!sent.on_acked(SymbolId(1)), "it was lost");
     assert!(!sent.on_acked(SymbolId(4)), "it was not sent");
     assert_eq!(sent.unresolved(), 2);
-    let (loss, is_first) = sent.on_lost(at(1), SymbolId(0), PATIENCE, Some(0.0)).unwrap();
+    let (loss, is_first) = sent.on_lost(at(1), SymbolId(0), PATIENCE, odds(0.0)).unwrap();
     assert!(!loss.resend && !is_first, "it has arrived");
-    assert!(sent.on_lost(at(1), SymbolId(4), PATIENCE, Some(0.0)).is_none());
+    assert!(sent.on_lost(at(1), SymbolId(4), PATIENCE, odds(0.0)).is_none());
 }
 
 #[test]
@@ -77,7 +81,7 @@ fn a_symbol_is_held_back_if_repairs_suffice_for_the_losses_that_are_to_be_expect
 #[test]
 fn what_is_held_back_is_given_up_one_after_the_other() {
     let mut sent = covered(4, 2);
-    sent.cover(at(20), 2, 2, PROMPT);
+    sent.cover(at(20), 2, 2, PATIENCE);
     assert!(is_held(&mut sent, 30, 2, 0.0) && is_held(&mut sent, 30, 0, 0.0));
     assert_eq!(sent.next_timeout(), Some(at(100)));
     sent.on_timeout(at(99));
@@ -89,13 +93,13 @@ fn what_is_held_back_is_given_up_one_after_the_other() {
 }
 
 #[test]
-fn repairs_count_for_what_left_shortly_before_them() {
+fn repairs_are_waited_for_whenever_they_left() {
     let mut sent = covered(4, 0);
-    sent.cover(at(25), 0, 2, PROMPT);
-    sent.cover(at(26), 0, 4, PROMPT);
-    assert_eq!([0, 1, 2, 3].map(|id| sent.is_covered(SymbolId(id))), [true, true, false, false]);
-    assert!(is_held(&mut sent, 120, 1, 0.0) && !is_held(&mut sent, 120, 2, 0.0));
-    assert_eq!(sent.next_timeout(), Some(at(125)));
+    sent.cover(at(25), 0, 2, PATIENCE);
+    sent.cover(at(90), 0, 4, PATIENCE);
+    assert_eq!([0, 1, 2, 3].map(|id| sent.is_covered(SymbolId(id))), [true; 4]);
+    assert!(is_held(&mut sent, 120, 2, 0.0));
+    assert_eq!(sent.next_timeout(), Some(at(190)));
 }
 
 #[test]
@@ -123,10 +127,54 @@ fn what_repairs_cover_is_lacked_from_its_loss_until_it_is_recovered() {
 fn frames_are_held_back_until_the_last_repair_over_them_is_in_flight_no_more() {
     let mut sent = covered(4, 2);
     assert!(is_held(&mut sent, 1, 1, 0.0));
-    sent.uncover(0, 4);
+    sent.uncover(0, 4, false);
     assert!(sent.take_released().is_empty());
-    sent.uncover(0, 4);
+    sent.uncover(0, 4, false);
     assert_eq!(sent.take_released().len(), 1);
+}
+
+#[test]
+fn repairs_that_have_arrived_count_as_well() {
+    let two_are_held = |has_arrived| {
+        let mut sent = covered(8, 2);
+        let first = is_held(&mut sent, 1, 3, 0.0);
+        sent.uncover(0, 8, has_arrived);
+        first && is_held(&mut sent, 1, 4, 0.0)
+    };
+    assert!(two_are_held(true) && !two_are_held(false));
+}
+
+/// Three of eight symbols with two repair symbols are lost where nothing else is to be sent.
+fn lacking() -> SentSymbols {
+    let mut sent = covered(8, 2);
+    let odds = Some(Odds { loss_rate: 0.0, may_complete: true });
+    for id in [1, 3, 5] {
+        assert!(!sent.on_lost(at(1), SymbolId(id), PATIENCE, odds).unwrap().0.resend);
+        assert_eq!(sent.lacking(0.0).is_some(), id == 5, "two are enough for two");
+    }
+    sent
+}
+
+#[test]
+fn what_repairs_are_too_few_for_gets_another_one_that_covers_all_of_it() {
+    let mut sent = lacking();
+    assert_eq!(sent.lacking(0.0), Some(Order { first: 1, count: 7, repairs: 1 }));
+    assert!(sent.lacking(0.3).is_some_and(|order| order.repairs > 2), "others may be lost as well");
+    sent.cover(at(10), 1, 7, PATIENCE);
+    assert_eq!(sent.lacking(0.0), None);
+    sent.give_up_lacking(0.0);
+    sent.on_timeout(at(100));
+    assert!(sent.take_released().is_empty(), "it waits for the last one");
+    assert_eq!(sent.next_timeout(), Some(at(110)));
+    sent.on_timeout(at(110));
+    assert_eq!((sent.take_released().len(), sent.holds_any()), (3, false));
+}
+
+#[test]
+fn what_repairs_are_too_few_for_is_given_up_where_data_goes_first() {
+    let mut sent = lacking();
+    sent.give_up_lacking(0.0);
+    assert_eq!((sent.take_released().len(), sent.lacking(0.0)), (3, None));
 }
 
 #[test]
