@@ -66,6 +66,9 @@ pub(super) enum State {
     Held {
         /// Until then at most.
         until: Instant,
+        /// No repair symbol that leaves later makes it later than this: those that make up for what lacks left before, and a peer
+        /// that recovers nothing must not be waited for as long as others follow.
+        latest: Instant,
     },
     /// Its packet is lost, and its frames were handed back to their owners.
     Lost,
@@ -159,7 +162,7 @@ impl SentSymbols {
         }
         let (until, cover) = (symbol.covered_at + patience, symbol.cover);
         let held = suffices && until > now;
-        symbol.state = if held { State::Held { until } } else { State::Lost };
+        symbol.state = if held { State::Held { until, latest: now + patience * 2 } } else { State::Lost };
         loss.resend = !held;
         self.unresolved -= 1;
         if held && self.patience.deadline().is_none_or(|first| until < first) {
@@ -217,8 +220,8 @@ impl SentSymbols {
         let places = self.places(first, count);
         for symbol in self.symbols.range_mut(places) {
             symbol.covered = symbol.covered.saturating_add(1);
-            if let State::Held { until } = &mut symbol.state {
-                *until = now + patience;
+            if let State::Held { until, latest } = &mut symbol.state {
+                *until = (now + patience).min(*latest);
             }
             symbol.covered_at = now;
             symbol.cover = (first, count);
@@ -277,9 +280,9 @@ impl SentSymbols {
             return;
         }
         let all = 0..self.symbols.len();
-        self.release(all, |symbol| matches!(symbol.state, State::Held { until } if until <= now));
+        self.release(all, |symbol| matches!(symbol.state, State::Held { until, .. } if until <= now));
         let deadlines = self.symbols.iter().filter_map(|symbol| match symbol.state {
-            State::Held { until } => Some(until),
+            State::Held { until, .. } => Some(until),
             _ => None,
         });
         if let Some(next) = deadlines.min() {

@@ -178,6 +178,20 @@ fn what_repairs_are_too_few_for_is_given_up_where_data_goes_first() {
 }
 
 #[test]
+fn what_is_held_back_does_not_wait_for_ever_while_repairs_follow() {
+    let mut sent = covered(4, 1);
+    assert!(is_held(&mut sent, 50, 1, 0.0));
+    for ms in (60..250).step_by(10) {
+        sent.cover(at(ms), 0, 4, PATIENCE);
+        sent.uncover(0, 4, true);
+        sent.on_timeout(at(ms));
+        assert!(sent.take_released().is_empty(), "{ms} ms");
+    }
+    sent.on_timeout(at(250));
+    assert_eq!(sent.take_released().len(), 1);
+}
+
+#[test]
 fn lost_symbols_are_remembered_for_a_while_behind_the_window() {
     let mut sent = SentSymbols::default();
     push(&mut sent, 2);
