@@ -43,6 +43,10 @@ const LONGER: u32 = 2;
 /// After so many stops in a row the path has become longer as well, by less than that.
 const STOPS_MAX: u8 = 3;
 
+/// So many samples in a row are left out because their acknowledgements were told again. More are rather those of a peer that answers
+/// late, and the timer must follow it.
+const TOLD_AGAIN_MAX: u8 = 3;
+
 /// Estimates of the round-trip time of one tuple.
 ///
 /// Loss detection, probe timeouts, pacing and congestion control read it; only samples change it.
@@ -79,6 +83,8 @@ struct Period {
     stopped: bool,
     /// How many round trips before it, in a row, were taken for stops.
     stops_before: u8,
+    /// How many acknowledgements in a row were told again, see [`Rtt::tells_nothing`].
+    told_again: u8,
     /// The largest rise from one sample to the next.
     step: Duration,
 }
@@ -94,6 +100,7 @@ impl Period {
             smallest: Duration::MAX,
             stopped: false,
             stops_before: 0,
+            told_again: 0,
             step: zero,
         }
     }
@@ -188,6 +195,25 @@ impl Rtt {
         }
     }
 
+    /// Whether a sample says nothing of the path: the acknowledgement was lost, and the peer has told it again when it sent something
+    /// else. It says itself that it has waited longer than it had promised, for most of the sample. RFC 9002 §5.3 would take off no more
+    /// than was promised, and one such sample makes the timeout as long as the silence was. A peer that always answers so late is
+    /// believed at the fourth time.
+    pub(crate) fn tells_nothing(
+        &mut self,
+        sample: Duration,
+        ack_delay: Duration,
+        max_ack_delay: Duration,
+    ) -> bool {
+        let unpromised = ack_delay.saturating_sub(max_ack_delay);
+        let is_told_again = self.style == TimerStyle::OncePerRtt
+            && self.has_sample()
+            && (sample / 2..=sample).contains(&unpromised)
+            && sample.saturating_sub(max_ack_delay) > self.pto_base();
+        self.period.told_again = if is_told_again { self.period.told_again.saturating_add(1) } else { 0 };
+        is_told_again && self.period.told_again <= TOLD_AGAIN_MAX
+    }
+
     /// Nothing got through for long, and perhaps the path is another one now: the minimum is the latest sample (RFC 9002 §5.2).
     pub(crate) fn on_persistent_congestion(&mut self) {
         self.min = self.latest;
@@ -213,7 +239,8 @@ impl Rtt {
             self.weigh(mean, self.period.farthest);
             self.step = self.period.step;
             let stops_before = if stopped { self.period.stops_before + 1 } else { 0 };
-            self.period = Period { stops_before, ..Period::starting(now) };
+            let told_again = self.period.told_again;
+            self.period = Period { stops_before, told_again, ..Period::starting(now) };
         }
     }
 

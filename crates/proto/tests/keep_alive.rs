@@ -4,7 +4,7 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{Dir, TransportConfig};
+use fulmar_proto::{Dir, Side, TransportConfig};
 use pair::Pair;
 
 fn pair_with_keep_alive(interval: Option<Duration>) -> Pair {
@@ -53,4 +53,30 @@ fn in_flight_without_answer(interval: Option<Duration>) -> u64 {
 fn a_keep_alive_adds_nothing_to_what_waits_for_an_answer() {
     let with = in_flight_without_answer(Some(Duration::from_secs(2)));
     assert_eq!(with, in_flight_without_answer(None));
+}
+
+/// What the client has received is acknowledged once, and that gets lost: the server must not wait for its own timeout to hear of it.
+#[test]
+fn a_question_tells_again_what_the_peer_may_not_know() {
+    let mut pair = pair_with_keep_alive(Some(Duration::from_secs(1)));
+    pair.transfer(Side::Server, 5_000, Duration::from_secs(1));
+    let id = pair.server.conn().streams().open(Dir::Bi).unwrap();
+    pair.server.conn().streams().send(id).write(&[0; 500]).unwrap();
+    pair.run_for(Duration::from_millis(15));
+    (pair.client.mute, pair.server.mute) = (true, true);
+    pair.run_for(Duration::from_secs(3));
+    let unheard = pair.client.conn().stats().acks_sent;
+    assert!(pair.server.conn().stats().bytes_in_flight > 0);
+    // Only questions of the client pass.
+    pair.client.mute = false;
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.client.conn().stats().acks_sent > unheard);
+    let told = pair.server.conn().stats();
+    let timer = told.rtt + 3 * told.rtt_variance;
+    assert!(timer < Duration::from_millis(500), "the silence is no round trip: {timer:?}");
+    pair.server.mute = false;
+    pair.run_for(Duration::from_secs(4));
+    let heard = pair.client.conn().stats().acks_sent;
+    pair.run_for(Duration::from_secs(10));
+    assert_eq!(pair.client.conn().stats().acks_sent, heard, "the server has told that it knows");
 }

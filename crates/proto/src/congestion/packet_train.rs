@@ -18,6 +18,11 @@ const MIN_PACKETS: u64 = 4;
 /// Packets that were sent this much after the first one belong to no train.
 const MAX_SEND_TIME: Duration = Duration::from_millis(10);
 
+/// A pause of the sender ends a train: what leaves after it stands in no queue behind what left before, and its spacing on arrival
+/// would be that of the pause. Within a train there are only the calls that hand it to the network. Half of [`MIN_TIME`] is the
+/// least spacing that is told from none.
+const MAX_PAUSE: Duration = Duration::from_micros(250);
+
 /// Shorter times say more about timers and about the slots of a radio than about the path.
 const MIN_TIME: Duration = Duration::from_micros(500);
 
@@ -59,7 +64,8 @@ impl PacketTrain {
 
     /// Takes a packet that leaves. Returns false if that is too late to belong to the train.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) -> bool {
-        let belongs = now.saturating_since(self.first_sent) <= MAX_SEND_TIME;
+        let belongs = now.saturating_since(self.first_sent) <= MAX_SEND_TIME
+            && now.saturating_since(self.last_sent) <= MAX_PAUSE;
         if belongs {
             self.last_sent = now;
             self.bytes += bytes;

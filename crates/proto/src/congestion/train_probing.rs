@@ -208,8 +208,10 @@ impl TrainProbing {
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
         match &mut self.phase {
             Phase::Unknown(probe) => {
-                // A train that is whole is kept: what follows are probes, long before its acknowledgements.
-                let belongs = |probe: &mut Probe| probe.left == 0 || probe.on_sent(now, sent.bytes);
+                // A train that is long enough is kept: what follows after a pause are probes, or what the application has written
+                // later. A few packets long before the others show nothing.
+                let belongs =
+                    |probe: &mut Probe| probe.on_sent(now, sent.bytes) || !probe.train.is_short(sent.bytes);
                 if !probe.as_mut().is_some_and(belongs) {
                     *probe = Some(Probe::new(now, sent.bytes, self.initial_window, known));
                 }

@@ -139,6 +139,7 @@ impl Recovery<'_> {
         {
             underway.reminders.stop();
         }
+        outcome.rtt_sample = outcome.rtt_sample.filter(|sample| !self.tells_nothing(space, sample));
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(space, sample, cx.space);
         }
@@ -162,6 +163,18 @@ impl Recovery<'_> {
     pub(super) fn on_loss_timeout(&mut self, space: SpaceId) {
         let losses = self.detect_lost(space);
         self.apply(space, &AckOutcome::default(), &losses);
+    }
+
+    /// Whether the acknowledgement was told again after it had been lost, so that its time is none of the path.
+    fn tells_nothing(&mut self, space: SpaceId, sample: &RttSample) -> bool {
+        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        if !space.is_data() || !handshake.is_confirmed() {
+            return false;
+        }
+        let max_ack_delay = peer_max_ack_delay(handshake, extensions);
+        path_of(paths, space)
+            .and_then(|path| path.tuple_mut(sample.tuple))
+            .is_some_and(|tuple| tuple.rtt.tells_nothing(sample.rtt, sample.ack_delay, max_ack_delay))
     }
 
     /// Whichever path has brought the acknowledgement, the time until it came is what timers, windows and rates go by: most of those

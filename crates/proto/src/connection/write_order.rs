@@ -351,11 +351,16 @@ impl Writers<'_> {
         }
     }
 
-    /// Whether an acknowledgement is due, or can ride along.
+    /// Whether an acknowledgement is due, or can ride along. With a question it does also if it was said before and may be lost
+    /// (RFC 9000 §13.2.1): after a silence a peer knows by it what has arrived, and need not wait for its own timeout.
     fn wants_ack(&self, now: Instant, space: SpaceId, allowance: Allowance) -> bool {
         let rides_along = allowance != Allowance::AcksOnly;
-        self.space(space)
-            .is_some_and(|numbers| numbers.needs_ack(now) || (rides_along && numbers.has_ack_news()))
+        let asks = space.is_data() && matches!(allowance, Allowance::Ping | Allowance::Probe);
+        self.space(space).is_some_and(|numbers| {
+            numbers.needs_ack(now)
+                || rides_along && numbers.has_ack_news()
+                || asks && numbers.ack_is_unconfirmed()
+        })
     }
 
     /// Writes an acknowledgement of what was received, if anything was.

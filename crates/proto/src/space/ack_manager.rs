@@ -65,6 +65,8 @@ pub(crate) struct AckManager {
     largest_eliciting: Option<u64>,
     /// The largest number of the last ACK that was written.
     largest_reported: Option<u64>,
+    /// Whether the peer is not known to have that ACK.
+    is_unconfirmed: bool,
     /// The smallest number received that no ACK has told yet, or `u64::MAX`.
     smallest_news: u64,
     /// How often the ranges were written.
@@ -86,6 +88,7 @@ impl AckManager {
             deadline: None,
             largest_eliciting: None,
             largest_reported: None,
+            is_unconfirmed: false,
             smallest_news: u64::MAX,
             reports: Reports::default(),
             last_was_ce: false,
@@ -157,6 +160,12 @@ impl AckManager {
         self.pending > 0
     }
 
+    /// Whether the latest ACK may have been lost: in a packet that asks whether the peer is there it is said again. A peer that waits
+    /// for it would go on to wait, however soon it answers.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        self.is_unconfirmed
+    }
+
     /// When an ACK will be due if nothing else comes. An ACK that is due already has no deadline, see
     /// [`AckManager::needs_ack`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
@@ -182,6 +191,7 @@ impl AckManager {
         }
         self.reports.on_written(&mut self.ranges, written.ranges);
         self.largest_reported = Some(written.largest);
+        self.is_unconfirmed = true;
         self.pending = 0;
         self.immediate = false;
         self.deadline = None;
@@ -213,6 +223,7 @@ impl AckManager {
     /// Forgets what the peer knows: it acknowledged a packet with an ACK whose largest number was
     /// `largest` (RFC 9000 §13.2.4).
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
+        self.is_unconfirmed &= self.largest_reported > Some(largest);
         // RFC 9000 §13.2.3: the largest number received stays, so that no later ACK reports a smaller one.
         // What came after that ACK was written, and late, is not in it.
         if let Some(max) = self.ranges.max() {

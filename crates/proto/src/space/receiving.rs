@@ -35,6 +35,11 @@ impl NumberSpace {
         self.acks.has_news()
     }
 
+    /// Whether the latest ACK may have been lost.
+    pub(crate) fn ack_is_unconfirmed(&self) -> bool {
+        self.acks.is_unconfirmed()
+    }
+
     /// When [`NumberSpace::needs_ack`] becomes true by itself; `None` also if it is true already.
     pub(crate) fn ack_deadline(&self) -> Option<Instant> {
         self.acks.deadline()

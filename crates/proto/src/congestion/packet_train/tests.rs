@@ -68,9 +68,18 @@ fn few_packets_show_nothing() {
 #[test]
 fn a_packet_that_leaves_late_belongs_to_no_train() {
     let mut train = train(2);
-    assert!(train.on_sent(at(10_000), PACKET));
+    for packet in 1..=40 {
+        assert!(train.on_sent(at(packet * 250), PACKET));
+    }
     assert!(!train.on_sent(at(10_001), PACKET));
     assert!(!train.is_over(at(10_000)) && train.is_over(at(10_001)));
+}
+
+#[test]
+fn a_pause_of_the_sender_ends_a_train() {
+    let mut train = train(4);
+    assert!(!train.on_sent(at(251), PACKET));
+    assert_eq!(train.bytes(), 4 * PACKET);
 }
 
 #[test]

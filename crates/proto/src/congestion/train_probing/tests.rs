@@ -148,6 +148,17 @@ fn a_first_flight_without_a_handshake_is_a_train() {
 }
 
 #[test]
+fn what_leaves_before_a_pause_of_the_application_belongs_to_no_train() {
+    // The end of the handshake and tickets leave at once, the response some time later, and a last packet later still.
+    let mut probing = TrainProbing::new(WINDOW);
+    send(&mut probing, at(0), 1);
+    send(&mut probing, at(3_000), 9);
+    send(&mut probing, at(5_000), 1);
+    let window = acknowledge(&mut probing, at(3_000), 8, 6_000_000).expect("it shows something");
+    assert!((3_400_000..=3_700_000).contains(&window), "{window}");
+}
+
+#[test]
 fn nothing_is_searched_after_a_stop() {
     let mut probing = TrainProbing::new(WINDOW);
     handshake(&mut probing, RTT);
