@@ -23,7 +23,7 @@ const DRAINING_PTOS: u32 = 3;
 
 /// Where more is in flight than this many full packets (an initial window, RFC 9002 §7.2), CONNECTION_CLOSE may be lost in a buffer
 /// that is full of it, and whoever works that off may be away from its processor for longer than some short round trips. The
-/// connection is remembered for [`CLOSING_MIN`] at least then, and who has said something that was not answered is answered at the end.
+/// connection is remembered for [`CLOSING_MIN`] at least then, and who has said anything meanwhile is answered once more at the end.
 const FLIGHT_PACKETS: u64 = 10;
 const CLOSING_MIN: Duration = Duration::from_millis(200);
 
@@ -39,7 +39,7 @@ pub(super) struct Close {
     answers: CloseAnswers,
     /// Over which path the last of them came.
     asked_over: Option<PathId>,
-    /// Whether what came since then is answered when the connection is forgotten.
+    /// Whether what came is answered once more when the connection is forgotten.
     answers_last: bool,
     /// The last datagram with the frame.
     sent: Option<Box<[u8]>>,
@@ -61,7 +61,7 @@ impl Close {
 
     /// The connection is about to be forgotten; returns whether the frame is to be sent a last time.
     pub(super) fn on_end(&mut self) -> bool {
-        let is_due = std::mem::take(&mut self.answers_last) && self.answers.is_owed();
+        let is_due = std::mem::take(&mut self.answers_last) && self.answers.are_doubtful();
         self.pending |= is_due;
         is_due
     }

@@ -29,8 +29,8 @@ impl CloseAnswers {
         (self.received, self.threshold) = (0, self.threshold.saturating_mul(2));
     }
 
-    /// Whether something came that was not answered since.
-    pub(crate) fn is_owed(&self) -> bool {
-        self.received > 0
+    /// Whether anything came: also what was answered may not have heard of it.
+    pub(crate) fn are_doubtful(&self) -> bool {
+        self.received > 0 || self.threshold > 1
     }
 }
