@@ -196,19 +196,19 @@ impl Rtt {
     }
 
     /// Whether a sample says nothing of the path: the acknowledgement was lost, and the peer has told it again when it sent something
-    /// else. It says itself that it has waited longer than it had promised, for most of the sample. RFC 9002 §5.3 would take off no more
-    /// than was promised, and one such sample makes the timeout as long as the silence was. A peer that always answers so late is
-    /// believed at the fourth time.
+    /// else. It says itself that it has waited longer than it had promised, and the sample would raise the timeout. RFC 9002 §5.3 would
+    /// take off no more than was promised, and one such sample makes the timeout as long as the silence was. A peer that always answers
+    /// so late is believed at the fourth time.
     pub(crate) fn tells_nothing(
         &mut self,
         sample: Duration,
         ack_delay: Duration,
         max_ack_delay: Duration,
     ) -> bool {
-        let unpromised = ack_delay.saturating_sub(max_ack_delay);
         let is_told_again = self.style == TimerStyle::OncePerRtt
             && self.has_sample()
-            && (sample / 2..=sample).contains(&unpromised)
+            && ack_delay > max_ack_delay
+            && ack_delay <= sample
             && sample.saturating_sub(max_ack_delay) > self.pto_base();
         self.period.told_again = if is_told_again { self.period.told_again.saturating_add(1) } else { 0 };
         is_told_again && self.period.told_again <= TOLD_AGAIN_MAX
