@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use fulmar_proto::congestion::{CongestionControl, PragueConfig};
 use fulmar_proto::{ConnectionStats, Dir, FecCode, FecConfig, FecMode, Side, TransportConfig};
 use pair::{Flying, Pair, Wire};
 
@@ -29,8 +30,9 @@ fn a_constant_rate_is_kept_in_bulk() {
 #[test]
 fn the_bulk_of_a_long_transfer_takes_as_many_packets_as_without_protection() {
     let packets = |fec: Option<FecConfig>| {
-        // All of it may leave as soon as congestion control allows.
+        // All of it may leave as soon as congestion control allows, by a window that doubles at most: there is always more to send.
         let config = || TransportConfig {
+            congestion: CongestionControl::Prague(PragueConfig::default()),
             fec,
             stream_receive_window: 20 << 20,
             stream_receive_window_max: 20 << 20,
