@@ -210,3 +210,16 @@ fn a_peer_that_may_acknowledge_late_does_not_decide_how_long_it_is_remembered() 
         assert!(remembered_for(patient()) > Duration::from_millis(3 * 16_383));
     }
 }
+
+/// Its endpoint could not tell what comes for it.
+#[test]
+fn an_end_without_connection_ids_that_has_closed_is_not_left() {
+    let mut pair = Setup { client_cids: Arc::new(EmptyCids), ..Setup::default() }.connect();
+    pair.server.mute = true;
+    let now = pair.now;
+    pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.run_for(Duration::from_millis(1));
+    let now = pair.now;
+    pair.client.conn().leave_to_close(now);
+    assert!(pair.client.conn().is_closed() && !pair.client.conn().is_drained());
+}

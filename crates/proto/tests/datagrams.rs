@@ -63,6 +63,30 @@ fn datagrams_and_streams_of_one_level_share_what_can_be_sent() {
     assert!(time.is_some_and(|time| time < SECONDS / 5), "{time:?}");
 }
 
+/// The stream never runs dry, and its data would fill each packet.
+#[test]
+fn datagrams_take_turns_with_a_stream_of_their_level_that_has_no_end() {
+    let mut pair = Pair::connected();
+    pair.server.wire = narrow();
+    let id = pair.server.conn().streams().open(Dir::Uni).unwrap();
+    let fill = |pair: &mut Pair| while pair.server.conn().streams().send(id).write(&[7; 10_000]).is_ok() {};
+    let (mut read, mut came) = (Vec::new(), 0);
+    pair.run_while_waiting(SECONDS / 5, |pair| {
+        fill(pair);
+        read_available(&mut pair.client, id, &mut read)
+    });
+    for number in 0..20 {
+        pair.server.conn().send_datagram(Bytes::from(vec![number; 1_000]), false).unwrap();
+    }
+    let done = pair.run_while_waiting(SECONDS / 4, |pair| {
+        fill(pair);
+        read_available(&mut pair.client, id, &mut read);
+        came += std::iter::from_fn(|| pair.client.conn().read_datagram()).count();
+        came >= 10
+    });
+    assert!(done, "{came} datagrams");
+}
+
 #[test]
 fn the_higher_level_goes_first_be_it_of_a_stream_or_of_datagrams() {
     let behind_streams = beside_datagrams(-1);

@@ -163,6 +163,25 @@ fn all_paths_over_a_socket_that_was_replaced_move() {
 }
 
 #[test]
+fn a_path_to_which_an_earlier_one_comes_over_another_socket_is_abandoned() {
+    let mut pair =
+        Setup { client: multipath_config(), server: multipath_config(), ..Setup::default() }.connect();
+    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
+    let (now, other, remote) = (pair.now, pair.client.more_addrs[0].ip(), pair.server.addr);
+    pair.client.conn().migrate(now, Some(other)).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let now = pair.now;
+    assert_eq!(pair.client.conn().open_path(now, FourTuple::new(remote, None)), Ok(SECOND));
+    pair.run_for(Duration::from_millis(200));
+    let now = pair.now;
+    pair.client.conn().follow_socket(now, &|_| false).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
+    assert_eq!(paths, [(PathId::ZERO, None)]);
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
+#[test]
 fn of_paths_that_are_the_same_over_another_socket_one_stays() {
     let mut pair = Pair::with_two_paths();
     let now = pair.now;

@@ -56,6 +56,25 @@ fn the_bulk_of_a_long_transfer_takes_as_many_packets_as_without_protection() {
 }
 
 #[test]
+fn what_repair_symbols_cover_has_no_copies() {
+    let packets = |fec, idle_duplicates| {
+        let config = || TransportConfig { fec, idle_duplicates, ..TransportConfig::default() };
+        let mut pair = Pair::new(config(), config());
+        pair.run_for(Duration::from_millis(200));
+        let before = pair.server.sent.len();
+        let streams = pair.server.conn().streams();
+        let id = streams.open(Dir::Uni).unwrap();
+        assert_eq!(streams.send(id).write(&[1; 6_000]).unwrap(), 6_000);
+        streams.send(id).finish().unwrap();
+        pair.run_for(Duration::from_millis(10));
+        pair.server.sent.len() - before
+    };
+    assert!(packets(None, true) > packets(None, false), "copies of all");
+    let fec = Some(FecConfig::default());
+    assert_eq!(packets(fec, true), packets(fec, false));
+}
+
+#[test]
 fn the_second_half_of_the_repairs_at_an_end_waits_for_nothing_but_its_time() {
     let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
     let mut pair = Pair::new(config(), config());

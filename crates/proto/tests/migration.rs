@@ -427,6 +427,30 @@ fn a_client_moves_to_a_network_with_a_round_trip_time_of_up_to_three_seconds() {
     }
 }
 
+#[test]
+fn an_address_that_is_known_to_be_far_away_has_as_long_to_answer_as_it_took_before() {
+    let mut pair = Pair::connected();
+    let far = addr("10.0.0.66:1000");
+    pair.client.more_addrs.push(far);
+    let distance = Rc::new(Cell::new(2_500 * MS));
+    let later = Rc::clone(&distance);
+    pair.client.wire = Box::new(move |it| match it.from == far {
+        true => vec![Flying { at: it.at + later.get(), ..it }],
+        false => vec![it],
+    });
+    for local_ip in [Some(far.ip()), None] {
+        let now = pair.now;
+        pair.client.conn().migrate(now, local_ip).unwrap();
+        pair.run_for(20 * Duration::from_secs(1));
+    }
+    distance.set(Duration::from_secs(4));
+    let (now, before) = (pair.now, pair.path_events(Side::Client).len());
+    pair.client.conn().probe_path(now, Some(far.ip())).unwrap();
+    pair.run_for(20 * Duration::from_secs(1));
+    let events = pair.path_events(Side::Client);
+    assert!(matches!(events[before..], [PathEvent::Validated { .. }]), "{events:?}");
+}
+
 /// Loses the first datagram that leaves from this address.
 fn lose_first_at(address: std::net::IpAddr) -> pair::Wire {
     let mut is_lost = false;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fulmar_proto::{EmptyCids, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Pair, Setup};
 
@@ -31,6 +32,32 @@ fn a_client_moves_to_the_address_that_its_server_prefers() {
         assert_eq!(pair.end(side).conn().stats().migrations, 1, "{side:?}");
         pair.transfer(side, 50_000, Duration::from_secs(2));
     }
+}
+
+/// RFC 9000 §18.2: what it refuses is migration from where the handshake was.
+#[test]
+fn at_the_address_that_it_prefers_a_server_takes_part_in_migration() {
+    let server = TransportConfig { migration: false, ..TransportConfig::default() };
+    let preferred = Some(addr("10.0.0.200:443"));
+    let mut pair = Setup { server, preferred, ..Setup::default() }.connect();
+    pair.run_for(200 * MS);
+    assert_eq!(Some(pair.client.conn().remote_address()), preferred);
+    let now = pair.now;
+    assert_eq!(pair.client.conn().migrate(now, Some(addr(CLIENT).ip())), Ok(()));
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+}
+
+#[test]
+fn what_comes_from_the_first_address_of_a_server_that_prefers_another_is_taken() {
+    let mut pair = Setup { preferred: Some(addr("10.0.0.200:443")), ..Setup::default() }.connect();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    pair.run_for(Duration::from_secs(4));
+    pair.server.conn().send_datagram(Bytes::from_static(b"late"), false).unwrap();
+    pair.server.mute = true;
+    pair.run_for(MS);
+    let packet = pair.server.sent.last().expect("the datagram has left").clone();
+    pair.inject(Side::Client, addr(pair::SERVER), packet);
+    assert_eq!(pair.client.conn().read_datagram().as_deref(), Some(&b"late"[..]));
 }
 
 #[test]
@@ -82,6 +109,8 @@ fn nobody_is_led_to_a_loopback_address_from_elsewhere() {
         let remote = pair.client.conn().remote_address();
         assert_eq!(remote == addr(preferred), followed, "{preferred}");
         assert_eq!(pair.client.conn().stats().paths_validated > 0, followed, "{preferred}");
+        pair.run_for(Duration::from_secs(4));
+        assert_eq!(pair.client.conn().stats().paths_failed, 0, "{preferred} is not even tried");
     }
     // A client that seems to have moved there has not.
     let mut pair = Pair::connected();

@@ -115,8 +115,7 @@ impl LossDelay {
         // later one has waited for more of its train.
         let (at, delay) = if distance(previous.0) <= distance(last.0) { previous } else { last };
         let is_near = distance(at) <= min_rtt / DELAYS_PER_ROUND_TRIP;
-        // Nothing has been acknowledged yet where there is no delay.
-        seen.delays[seen.count % DELAYS].beside_loss = (delay > 0).then_some(Beside { delay, is_near });
+        seen.delays[seen.count % DELAYS].beside_loss = Some(Beside { delay, is_near });
     }
 
     /// From now on [`is_by_chance`](Self::is_by_chance) goes by the losses that come.

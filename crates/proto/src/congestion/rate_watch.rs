@@ -111,6 +111,11 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_grows_by_less_than_a_sixteenth_is_the_same() {
+        assert_eq!(rounds_of_growth(20, true, |round| 1_000_000 + 10_000 * round), Some(3));
+    }
+
+    #[test]
     fn a_rate_that_grows_does_not() {
         assert_eq!(rounds_of_growth(20, true, |round| 1_000_000 << round.min(40)), Some(43));
         assert_eq!(rounds_of_growth(20, false, |round| 1_000_000 * (10 + round)), None);

@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use fulmar_base::Instant;
 use fulmar_wire::{PathId, TransportErrorCode, VarInt};
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::Connection;
 use super::off_path_arrival::leads_to_loopback;
 use crate::datagram::{FourTuple, SocketId};
-use crate::path::{AntiAmplification, MigrationCause, Pending};
+use crate::path::{AntiAmplification, MigrationCause, Path, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -31,6 +32,26 @@ pub enum MigrateError {
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,
+}
+
+/// Where a path goes whose socket was replaced.
+struct Move {
+    path: PathId,
+    from: FourTuple,
+    to: FourTuple,
+}
+
+impl Move {
+    /// `None` for a path over another socket than the first one. `has` tells the addresses of the new one.
+    fn of(path: &Path, has: &dyn Fn(IpAddr) -> bool) -> Option<Self> {
+        let from = path.tuple.addrs;
+        let to = FourTuple { local_ip: from.local_ip.filter(|ip| has(*ip)), ..from };
+        (from.socket == SocketId::default()).then_some(Self { path: path.id, from, to })
+    }
+
+    fn leaves(&self) -> bool {
+        self.from != self.to
+    }
 }
 
 impl Connection {
@@ -58,32 +79,23 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`], of the first path that cannot move. A client that may not move sends from the new socket all the same.
     pub fn follow_socket(&mut self, now: Instant, has: &dyn Fn(IpAddr) -> bool) -> Result<(), MigrateError> {
-        let mut last = None;
+        let moves: SmallVec<[Move; 8]> = self.paths.iter().filter_map(|path| Move::of(path, has)).collect();
         let mut result = Ok(());
-        while let Some(id) = self.paths.next_id(last) {
-            last = Some(id);
-            if self.paths.get(id).is_some_and(|path| path.tuple.addrs.socket == SocketId::default()) {
-                result = result.and(self.follow_socket_over(now, id, has));
+        for (place, its) in moves.iter().enumerate() {
+            // Two that share a way already, and stay, were meant to.
+            let meets = |other: &Move| other.to == its.to && (other.leaves() || its.leaves());
+            if self.side.is_client() && moves[..place].iter().any(meets) {
+                let code = VarInt::saturating(TransportErrorCode::PATH_UNSTABLE_OR_POOR.0);
+                self.drop_path(now, its.path, code, false);
+            } else {
+                result = result.and(self.follow_socket_over(now, its.path, its.to));
             }
         }
         result
     }
 
-    fn follow_socket_over(
-        &mut self,
-        now: Instant,
-        id: PathId,
-        has: &dyn Fn(IpAddr) -> bool,
-    ) -> Result<(), MigrateError> {
-        let before = self.paths.get(id).ok_or(MigrateError::Closed)?.tuple.addrs;
-        let local_ip = before.local_ip.filter(|ip| has(*ip));
-        let addrs = FourTuple { local_ip, ..before };
-        let is_taken = self.paths.iter().any(|path| path.id < id && path.tuple.addrs == addrs);
-        if addrs != before && is_taken && self.side.is_client() {
-            self.drop_path(now, id, VarInt::saturating(TransportErrorCode::PATH_UNSTABLE_OR_POOR.0), false);
-            return Ok(());
-        }
-        let index = match self.own_tuple(now, id, local_ip) {
+    fn follow_socket_over(&mut self, now: Instant, id: PathId, addrs: FourTuple) -> Result<(), MigrateError> {
+        let index = match self.own_tuple(now, id, addrs.local_ip) {
             Err(error @ (MigrateError::Disabled | MigrateError::NotConfirmed)) => {
                 // From an address that is gone nothing could be sent any more.
                 if let Some(path) = self.paths.get_mut(id) {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::PathId;
 
 use crate::config::TransportConfig;
 use crate::path::{Path, Tuple, Validation};
@@ -57,7 +56,7 @@ impl Path {
         let pto = known.pto_base().max(tuple.rtt.pto_base());
         let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
         let mut patience = pto.max(UNKNOWN_PTO).saturating_mul(PATIENCE_PTOS * backoff);
-        if self.id != PathId::ZERO && self.is_unproven {
+        if self.is_unproven {
             patience = patience.max(config.handshake_timeout);
         }
         let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);

@@ -113,6 +113,10 @@ mod tests {
             watchdog.on_received(at(n * 11), rtt);
         }
         assert_eq!(watchdog.deadline(), None, "the packets are too far apart");
+        for n in 0..16 {
+            watchdog.on_received(at(1_500 + n * 10), rtt);
+        }
+        assert_eq!(watchdog.deadline(), Some(at(1_660)), "these are not");
         for n in 0..100 {
             watchdog.on_received(at(2_000 + n), rtt);
         }
@@ -141,6 +145,28 @@ mod tests {
         assert!(watchdog.on_timeout(at(5_400)));
         watchdog.on_received(at(5_410), rtt);
         assert_eq!(watchdog.deadline(), None);
+    }
+
+    #[test]
+    fn data_in_a_steady_flow_is_missed_as_soon_as_its_packets() {
+        let (rtt, at) = (Duration::from_millis(10), Instant::from_millis);
+        let mut watchdog = Watchdog::default();
+        for millis in 1_000..1_020 {
+            watchdog.on_received(at(millis), rtt);
+            watchdog.on_data(at(millis), rtt);
+        }
+        assert_eq!(watchdog.deadline(), Some(at(1_029)));
+    }
+
+    #[test]
+    fn packets_that_come_together_are_no_pauses() {
+        let (rtt, at) = (Duration::from_millis(10), Instant::from_millis);
+        let mut watchdog = Watchdog::default();
+        for millis in [1_000, 1_200, 1_201, 1_202, 1_203, 1_204, 1_205] {
+            watchdog.on_received(at(millis), rtt);
+            watchdog.on_data(at(millis), rtt);
+        }
+        assert_eq!(watchdog.deadline(), Some(at(1_205 + 4 * 200)), "the longest pause is as it was");
     }
 
     #[test]

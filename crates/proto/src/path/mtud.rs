@@ -200,9 +200,9 @@ impl MtuDiscovery {
     /// narrow, that restores it after a round trip.
     pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16, sent: Instant) -> bool {
         // A loss before a packet as large that arrived is congestion: the path carries the size. A loss before that
-        // of a small packet may be a silence of the path.
+        // of a small packet may be a silence of the path, and that of a small one itself says nothing of the size.
         let is_silence = self.newest_small_lost.is_some_and(|newest| newest >= sent);
-        if size <= self.base || size > self.current || is_silence || self.arrivals.prove(size, sent) {
+        if size > self.current || is_silence || self.arrivals.prove(size, sent) {
             return false;
         }
         if let Some(free) = self.unexplained.iter_mut().find(|lost| **lost == 0) {
@@ -220,7 +220,7 @@ impl MtuDiscovery {
         self.upper = self.current;
         self.probing = Some((self.current, PROBES_OF_LIMIT - 1));
         // What has arrived meanwhile need not be searched for, and an application that sends datagrams of that size can go on.
-        self.current = self.arrivals.largest_since(sent).map_or(self.base, |size| size.min(self.current));
+        self.current = self.arrivals.largest_since(sent).unwrap_or(self.base);
         self.fell_to = self.current;
         self.in_flight = false;
         self.next_search = None;
@@ -346,7 +346,7 @@ mod tests {
         let at = Instant::from_millis;
         let mut mtud = MtuDiscovery::new(1_452, 1_452, true);
         mtud.on_small_lost(1_200, at(50));
-        assert!((0..50).all(|n| !mtud.on_packet_lost(at(100), 1_452, at(n))));
+        assert!((0..50).chain([50; 10]).all(|n| !mtud.on_packet_lost(at(100), 1_452, at(n))));
         // Those after it count.
         assert!((51..60).any(|n| mtud.on_packet_lost(at(100), 1_452, at(n))));
     }

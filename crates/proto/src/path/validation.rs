@@ -92,9 +92,8 @@ impl Validation {
     pub(crate) fn on_acked(&mut self, now: Instant, left: Instant) {
         if self.challenges.back().is_some_and(|last| last.sent < left) {
             self.pending = true;
-            self.repeat.cancel();
             self.interval = self.interval_min;
-            self.deadline = self.deadline.max(now + self.patience);
+            self.deadline = now + self.patience;
         }
     }
 

@@ -211,3 +211,28 @@ fn an_acknowledgement_that_is_told_again_says_nothing_of_the_path() {
     let mut classic = with_acks(TimerStyle::Classic, 50, 10, |_| ms(100));
     assert!(!classic.tells_nothing(ms(3_000), ms(2_900), ms(25)), "by the letter of RFC 9002");
 }
+
+#[test]
+fn how_unevenly_samples_come_is_known_at_once_and_until_a_round_trip_without_it_is_over() {
+    let mut rtt = with_acks(TimerStyle::OncePerRtt, 3, 10, |_| ms(100));
+    let mut jitter_after = |at: u64, sample: u64| {
+        rtt.update(Instant::from_millis(at), ms(sample), Duration::ZERO, None);
+        rtt.jitter()
+    };
+    assert_eq!(jitter_after(1_291, 100), ms(0));
+    assert_eq!(jitter_after(1_295, 130), ms(30));
+    assert_eq!(jitter_after(1_299, 90), ms(30), "what comes sooner does not count");
+    assert_eq!(jitter_after(1_380, 90), ms(30), "the round trip of the late one is over");
+    assert_eq!(jitter_after(1_480, 90), ms(0), "and another one");
+}
+
+#[test]
+fn what_the_round_trip_under_way_has_shown_is_followed_at_once() {
+    let mut rtt = with_acks(TimerStyle::OncePerRtt, 3, 10, |_| ms(100));
+    rtt.update(Instant::from_millis(1_300), ms(100), Duration::ZERO, None);
+    assert_eq!(rtt.recent(), ms(100), "a round trip has just ended");
+    for (at, sample) in [(1_310, 120), (1_320, 140)] {
+        rtt.update(Instant::from_millis(at), ms(sample), Duration::ZERO, None);
+    }
+    assert_eq!((rtt.recent(), rtt.smoothed()), (ms(130), ms(100)));
+}

@@ -1,11 +1,13 @@
 use fulmar_base::RangeSet;
-use fulmar_wire::{AckEncoder, Dialect, EcnCounts, PathId, TransportErrorCode, VarInt, Writer, frames};
+use fulmar_wire::{
+    AckEncoder, Dialect, Dir, EcnCounts, PathId, Side, StreamId, TransportErrorCode, VarInt, Writer, frames,
+};
 
 use super::*;
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::memory::SharedMemory;
-use crate::packet::FrameWriter;
+use crate::packet::{FrameWriter, SentFrame};
 use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {
@@ -374,6 +376,25 @@ fn what_was_sent_again_is_repeated_once_and_nothing_else_is() {
     assert_eq!(f.space.take_resent(1, |_| true).count(), 1, "the new one alone");
     assert_eq!(f.space.take_resent(2, |_| true).count(), 1, "the second copy");
     assert_eq!(f.space.take_resent(2, |_| true).count(), 0, "once");
+}
+
+#[test]
+fn what_is_slow_is_repeated_as_far_as_the_budget_reaches_and_the_rest_with_the_next_one() {
+    let mut f = Fixture::new();
+    for millis in 0..3 {
+        let id = StreamId::new(Side::Client, Dir::Uni, millis);
+        let frames = [SentFrame::Stream { id, offset: 0, len: 900, fin: false }].into_iter().collect();
+        f.send_packet(SentPacket { frames, ..packet(millis) });
+    }
+    let mut repeated = |budget| {
+        let mut frames = Vec::new();
+        f.space.take_slow(budget, |_| true, &mut frames);
+        frames.len()
+    };
+    assert_eq!(repeated(999), 0);
+    assert_eq!(repeated(2_000), 2);
+    assert_eq!(repeated(2_000), 1);
+    assert_eq!(repeated(2_000), 0, "each once");
 }
 
 #[test]

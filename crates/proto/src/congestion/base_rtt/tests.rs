@@ -37,6 +37,14 @@ fn without_reactions_nothing_is_forgotten() {
     assert_eq!(base.get(), ms(20), "what was seen in a period counts in the next one");
 }
 
+#[test]
+fn a_period_in_which_nothing_was_measured_is_not_over() {
+    let mut base = BaseRtt::new(at(0), ms(20));
+    base.on_reaction(at(6));
+    base.on_reaction(at(12));
+    assert_eq!(base.get(), ms(20));
+}
+
 /// Between two losses the window, and the queue with it, grows for a minute.
 #[test]
 fn a_queue_that_is_never_empty_stays_one() {

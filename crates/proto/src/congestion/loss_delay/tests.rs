@@ -132,3 +132,10 @@ fn losses_by_chance_within_trains_show_no_queue() {
     }
     assert!(watch.is_by_chance());
 }
+
+#[test]
+fn losses_within_half_a_round_trip_are_one_sign() {
+    // Three bursts of eight, of which the first begins the watch, and as many losses apart.
+    assert!(!path(600, |_| 16_000, |number| number % 200 < 8).is_by_chance());
+    assert!(path(600, |_| 16_000, |number| number % 25 == 0).is_by_chance());
+}

@@ -151,6 +151,22 @@ fn a_mark_of_the_network_is_not_undone() {
 }
 
 #[test]
+fn after_a_loss_a_window_grows_again_that_the_rate_had_held() {
+    let (mut reno, rtt, mut now) = (reno(), rtt(Duration::from_micros(20)), at(1));
+    let mut grows = |reno: &mut NewReno| {
+        now += Duration::from_micros(20);
+        let before = reno.window();
+        reno.on_ack(now, &ack(before, now, &rtt));
+        (reno.window() > before, now)
+    };
+    (0..40).for_each(|_| _ = grows(&mut reno));
+    let (has_grown, last) = grows(&mut reno);
+    assert!(!has_grown, "the rate of delivery does not grow");
+    lose(&mut reno, last + Duration::from_micros(10), last);
+    assert!(grows(&mut reno).0);
+}
+
+#[test]
 fn a_larger_datagram_renews_the_initial_window_only() {
     let mut fresh = reno();
     fresh.on_mtu(1_452);
@@ -174,6 +190,19 @@ fn the_flight_that_was_too_large_shows_what_the_path_holds() {
     assert_eq!((reno.window(), reno.ssthresh(), reno.conserves()), (30_000, Some(30_000), false));
     reno.on_congestion(at(60), &loss(at(30)));
     assert_eq!(reno.window(), 30_000, "it left before that was known");
+}
+
+#[test]
+fn of_a_flight_that_has_filled_a_queue_three_quarters_go_on() {
+    let (mut reno, rtt) = (after_loss(50_000), rtt(Duration::from_millis(50)));
+    reno.on_congestion(at(1), &CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(0)) });
+    // The path holds 30,000 bytes without its queue, and 48,000 with it.
+    let rtt_sample = Some(Duration::from_millis(80));
+    for n in 1..=20 {
+        reno.on_ack(at(1 + 2 * n), &AckEvent { rtt_sample, ..ack(1_200, at(0), &rtt) });
+    }
+    reno.on_ack(at(82), &ack(1_200, at(2), &rtt));
+    assert_eq!((reno.window(), reno.ssthresh()), (36_000, Some(36_000)));
 }
 
 #[test]

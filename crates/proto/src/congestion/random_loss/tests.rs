@@ -274,6 +274,23 @@ fn losses_beside_large_delays_are_no_chance_though_they_stay() {
     assert!((0..400).all(|_| !cycle(&mut path)));
 }
 
+/// A queue of a quarter of the round trip that others keep. What is lost is lost where it is fullest.
+#[test]
+fn a_queue_in_which_packets_are_lost_is_no_longer_path_however_long_it_stands() {
+    let mut path = Path::new();
+    path.acknowledge(200);
+    for _ in 0..1_000 {
+        for step in 0..19 {
+            path.extra = RTT / 4 + Duration::from_micros(100 * step);
+            path.acknowledge(1);
+        }
+        path.random.on_burst(1, path.now);
+        path.lose(1);
+        path.random.on_reaction(path.now, WINDOW + 1);
+    }
+    assert!(!path.random.is_empty());
+}
+
 #[test]
 fn where_losses_come_in_bursts_a_trial_is_longer() {
     let mut path = Path::new();

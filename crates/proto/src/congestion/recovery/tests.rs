@@ -108,8 +108,8 @@ fn a_period_that_takes_more_into_account_can_be_undone() {
     recovery.extend(at(15));
     assert!(recovery.covers(at(15)));
     recovery.on_lost(1_000, at(14));
-    assert_eq!(recovery.arrives(1_000, at(14)), None);
-    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(0) };
+    assert_eq!(recovery.arrives(1_000, at(0)), None);
+    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(14) };
     assert!(recovery.on_spurious(&spurious, |_| Window(0)).unwrap().is_latest);
 }
 
@@ -138,4 +138,15 @@ fn a_reaction_to_no_loss_is_not_undone() {
     let mut recovery = Recovery::default();
     recovery.enter(at(10), Window(100));
     assert_eq!(recovery.arrives(1_000, at(5)), None, "marks of the network caused it");
+}
+
+#[test]
+fn what_was_lost_before_a_reaction_is_its_cause_in_whatever_order_it_was_found() {
+    for order in [[0, 5], [5, 0]] {
+        let mut recovery = Recovery::default();
+        order.into_iter().for_each(|sent| recovery.on_lost(1_000, at(sent)));
+        recovery.enter(at(20), Window(100));
+        assert_eq!(recovery.arrives(1_000, at(0)), None);
+        assert_eq!(recovery.arrives(1_000, at(5)), Some(100));
+    }
 }

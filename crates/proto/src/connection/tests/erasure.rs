@@ -88,6 +88,26 @@ fn a_lost_packet_is_recovered_reported_and_not_acknowledged() {
 }
 
 #[test]
+fn a_report_is_repeated_with_an_acknowledgement_and_not_alone() {
+    let mut pair = connected();
+    pair.server.mute = true;
+    let [first, second] = [&b"first"[..], b"and second"].map(datagram);
+    to_server(&mut pair, source(1, &second)).unwrap();
+    to_server(&mut pair, repair(&Cauchy, 1, &[&first, &second], 0)).unwrap();
+    let mut sent_after = |payload: Option<Frame<'_>>| {
+        let before = pair.server.sent.len();
+        if let Some(frame) = payload {
+            to_server(&mut pair, encode(&frame)).unwrap();
+        }
+        pair.run_for(Duration::from_millis(1));
+        pair.server.sent.len() - before
+    };
+    assert!(sent_after(None) > 0, "it is told");
+    assert_eq!(sent_after(Some(Frame::Padding)), 0, "which asks for nothing");
+    assert_eq!(sent_after(Some(Frame::Ping)), 1);
+}
+
+#[test]
 fn the_log_tells_of_repairs_recoveries_and_a_decoder_that_is_off() {
     let fec = Some(FecConfig::default());
     let config = || TransportConfig { fec, log_entries: 1 << 10, ..TransportConfig::default() };

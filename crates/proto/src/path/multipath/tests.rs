@@ -6,6 +6,7 @@ use fulmar_wire::{PathAbandon, PathStatus, ResetToken, frames};
 use super::abandoned::ABANDONED_MAX;
 use super::*;
 use crate::crypto::ResetKey;
+use crate::datagram::Ecn;
 use crate::scheduler::{SchedulerFactory, SchedulerKind};
 use crate::space::{AckPolicy, NumberSpace};
 
@@ -146,6 +147,18 @@ fn the_ids_of_an_abandoned_path_are_forgotten_after_their_time_and_not_before() 
     assert_eq!(multipath.abandoned.next_timeout(), Some(Instant::from_millis(50)));
     multipath.abandoned.on_timeout(Instant::from_millis(50), &mut events);
     assert_eq!((retired(&mut events), multipath.abandoned.next_timeout()), (ids / 2, None));
+}
+
+#[test]
+fn an_acknowledgement_that_is_due_for_an_abandoned_path_waits_for_no_timer() {
+    let (mut multipath, mut events) = multipath(3, 3);
+    abandon(&mut multipath, 1, 500, &mut events);
+    let (at, abandoned) = (Instant::from_millis, &mut multipath.abandoned);
+    abandoned.on_received(at(100), PathId(1), 0, true, Ecn::NotEct);
+    let due = at(100) + AckPolicy::default().max_ack_delay;
+    assert_eq!((abandoned.needs_ack(at(100)), abandoned.next_timeout()), (false, Some(due)));
+    abandoned.on_timeout(due, &mut events);
+    assert_eq!((abandoned.needs_ack(due), abandoned.next_timeout()), (true, Some(at(500))));
 }
 
 #[test]

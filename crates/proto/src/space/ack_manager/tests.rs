@@ -209,6 +209,32 @@ fn ranges_for_which_there_was_no_room_are_not_counted() {
 }
 
 #[test]
+fn an_ack_with_room_for_what_is_new_has_told_all_news() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    acks.on_received(at(0), 0, true, Ecn::NotEct);
+    write(&mut acks, at(0));
+    for number in [2, 4] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    let mut buffer = [0; 7];
+    let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+    assert!(acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
+    assert!(decode(&buffer).ranges().eq([4..=4, 2..=2]));
+    acks.on_ack_acked(4);
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([4..=4]));
+}
+
+#[test]
+fn what_was_given_up_untold_is_no_news_any_more() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    let largest = 2 * MAX_ACK_RANGES as u64;
+    (0..=largest).step_by(2).for_each(|number| acks.on_received(at(0), number, true, Ecn::NotEct));
+    write(&mut acks, at(0));
+    acks.on_ack_acked(largest);
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([largest..=largest]));
+}
+
+#[test]
 fn packets_that_hundreds_overtake_are_all_acknowledged() {
     // Each is up to 400 places late.
     let mut rng = fulmar_base::Rng::from_u64(1);

@@ -121,3 +121,27 @@ fn a_limit_that_is_not_higher_is_not_told() {
     streams.set_concurrent_max(1);
     assert_eq!(streams.limit_frame().pending(), Some(11));
 }
+
+#[test]
+fn a_limit_that_waits_to_be_told_is_the_newest_one() {
+    let mut streams = IncomingStreams::new(10);
+    (0..6).for_each(|index| assert!(matches!(streams.touch(index), Touch::Create { .. })));
+    let told = [(); 6].map(|()| {
+        streams.on_closed();
+        streams.limit_frame().pending()
+    });
+    assert_eq!(told, [None, None, None, Some(14), Some(15), Some(16)]);
+}
+
+#[test]
+fn where_the_limit_was_lost_that_was_told_the_newest_is_told() {
+    let mut streams = IncomingStreams::new(10);
+    (0..6).for_each(|index| assert!(matches!(streams.touch(index), Touch::Create { .. })));
+    (0..4).for_each(|_| streams.on_closed());
+    assert_eq!(streams.limit_frame().pending(), Some(14));
+    streams.limit_frame().on_written();
+    streams.on_closed();
+    assert_eq!(streams.limit_frame().pending(), None, "too little is gained");
+    streams.on_limit_lost();
+    assert_eq!(streams.limit_frame().pending(), Some(15));
+}

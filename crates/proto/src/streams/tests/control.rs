@@ -414,6 +414,20 @@ fn a_probe_repeats_what_is_not_acknowledged() {
 }
 
 #[test]
+fn what_is_lost_after_a_probe_is_sent_again_and_not_copied() {
+    let (mut client, _) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(&[1; 100]).unwrap();
+    let original = client.packet(1_200).unwrap();
+    original.tokens.iter().for_each(|token| client.streams.on_probe(token));
+    assert!(client.streams.is_repeating());
+    let probe = client.packet(1_200).unwrap();
+    assert!(!client.streams.is_repeating());
+    client.lost(&probe);
+    assert!(client.streams.has_lost() && !client.streams.is_repeating());
+}
+
+#[test]
 fn a_late_acknowledgement_withdraws_a_retransmission() {
     let (mut client, mut server) = default_pair();
     let id = client.streams.open(Dir::Uni).unwrap();

@@ -87,3 +87,10 @@ fn a_path_that_loses_less_than_is_tolerated_is_not_answered_now_and_then() {
     let answered = (0..40).filter(|&seed| is_answered(seed)).count();
     assert!(answered < 10, "{answered} of 40 times");
 }
+
+#[test]
+fn a_loss_among_the_first_packets_of_a_trial_shows_nothing() {
+    let mut path = Path::answering_once();
+    path.lose_until_reaction(30);
+    assert!(path.lose_one_in(5, 1));
+}

@@ -24,6 +24,16 @@ fn a_later_trial_has_to_keep_more_of_the_losses() {
 }
 
 #[test]
+fn of_what_a_later_trial_that_has_helped_leaves_a_part_is_taken_for_chance() {
+    let mut path = Path::new();
+    assert!(is_three_fifths_of_the_losses_in_vain(&mut path));
+    let before = path.random.tolerated_of(1_000_000);
+    assert!(!is_three_fifths_of_the_losses_in_vain(&mut path));
+    let after = path.random.tolerated_of(1_000_000);
+    assert!(after < before * 3 / 4, "{after} bytes after {before}");
+}
+
+#[test]
 fn a_later_trial_that_keeps_three_quarters_of_the_losses_is_in_vain() {
     let mut path = Path::new();
     assert!(is_three_fifths_of_the_losses_in_vain(&mut path));
@@ -162,4 +172,17 @@ fn trials_of_long_ago_do_not_count() {
         .collect();
     assert_eq!(packets[..81], std::array::from_fn::<u64, 81, _>(|number| 100 * (number as u64 + 1)));
     assert_eq!(packets[81], 0, "as many as the means remember are enough");
+}
+
+#[test]
+fn what_left_before_a_trial_shows_nothing_however_much_of_it_arrives() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    let (rtt, sent) = (rtt(RTT), path.now);
+    for _ in 0..1_000 {
+        path.now += STEP;
+        path.random.on_ack(path.now, &ack(u64::from(SIZE), sent, &rtt));
+        assert!(!path.random.trial_was_in_vain(WINDOW));
+    }
+    assert!(path.random.is_on_trial());
 }

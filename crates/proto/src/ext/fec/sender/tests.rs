@@ -132,6 +132,42 @@ fn a_packet_that_was_only_late_is_no_loss() {
 }
 
 #[test]
+fn what_has_arrived_takes_no_memory() {
+    let memory_after = |rounds: u32| {
+        let mut sender = sender(TAIL, FecCode::ReedSolomon);
+        for round in 0..rounds {
+            send(&mut sender, 10);
+            (10 * round..10 * (round + 1)).for_each(|id| sender.on_acked(SymbolId(id)));
+        }
+        sender.sent.memory()
+    };
+    assert_eq!(memory_after(200), memory_after(20));
+}
+
+#[test]
+fn losses_that_were_none_bring_no_repairs() {
+    let repairs_after = |is_late: bool| {
+        let mut sender = sender(TAIL, FecCode::ReedSolomon);
+        send(&mut sender, 200);
+        for id in (0..200).map(SymbolId) {
+            if id.0 % 10 > 0 {
+                sender.on_acked(id);
+                continue;
+            }
+            sender.on_lost(Instant::ZERO, id);
+            if is_late {
+                sender.on_spurious(id);
+            }
+        }
+        send(&mut sender, 30);
+        sender.schedule(Instant::ZERO, true, &PATH);
+        sender.repairs.waiting()
+    };
+    let (lost, late) = (repairs_after(false), repairs_after(true));
+    assert!(late < lost, "{late}, where packets were lost {lost}");
+}
+
+#[test]
 fn repairs_at_an_end_yield_to_data_and_others_do_not() {
     let mut tail = sender(TAIL, FecCode::ReedSolomon);
     send(&mut tail, 8);
