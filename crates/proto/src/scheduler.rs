@@ -73,6 +73,9 @@ pub struct Waiting {
     pub datagram: Option<usize>,
     /// When the first of the unreliable datagrams that wait will be of no use any more.
     pub deadline: Option<Instant>,
+    /// Whether the stream is written before the datagram: its level is higher, or datagrams have had their turn beside streams of the
+    /// same level. Otherwise the datagram is, if one waits.
+    pub streams_first: bool,
 }
 
 impl Waiting {

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use fulmar_proto::{
-    FourTuple, Instant, MultipathConfig, PathId, PathOrder, PathView, Scheduler, SchedulerFactory,
-    SchedulerKind, Side, TransportConfig, Waiting,
+    DatagramOptions, Dir, FourTuple, Instant, MultipathConfig, PathId, PathOrder, PathView, Scheduler,
+    SchedulerFactory, SchedulerKind, Side, TransportConfig, Waiting,
 };
 use pair::{Flying, Pair, Setup};
 
@@ -17,11 +18,15 @@ const SECOND: PathId = PathId(1);
 
 /// Sends on any path, and keeps what it was shown of each.
 #[derive(Debug, Clone, Default)]
-struct Witness(Arc<Mutex<BTreeMap<PathId, PathView>>>);
+struct Witness {
+    paths: Arc<Mutex<BTreeMap<PathId, PathView>>>,
+    waiting: Arc<Mutex<Vec<Waiting>>>,
+}
 
 impl Scheduler for Witness {
-    fn schedule(&mut self, _: Instant, paths: &[PathView], _: &Waiting, order: &mut PathOrder) {
-        self.0.lock().unwrap().extend(paths.iter().map(|path| (path.id, *path)));
+    fn schedule(&mut self, _: Instant, paths: &[PathView], waiting: &Waiting, order: &mut PathOrder) {
+        self.paths.lock().unwrap().extend(paths.iter().map(|path| (path.id, *path)));
+        self.waiting.lock().unwrap().push(*waiting);
         paths.iter().for_each(|path| order.push(path.id));
     }
 }
@@ -34,7 +39,7 @@ impl SchedulerFactory for Witness {
 
 impl Witness {
     fn last(&self, id: PathId) -> PathView {
-        self.0.lock().unwrap()[&id]
+        self.paths.lock().unwrap()[&id]
     }
 }
 
@@ -94,7 +99,7 @@ fn a_connection_that_is_over_is_remembered_for_three_probe_timeouts_of_its_slowe
     pair.run_for(Duration::from_secs(1));
     let (now, primary) = (pair.now, pair.client.conn().probe_timeout());
     assert!(primary < Duration::from_millis(70), "{primary:?}");
-    pair.client.conn().close(now, 0u32.into(), bytes::Bytes::new());
+    pair.client.conn().close(now, 0u32.into(), Bytes::new());
     pair.run_for(Duration::from_millis(300));
     // The slow path has a round-trip time of 110 ms on the way out and back.
     assert!(!pair.client.conn().is_drained(), "{primary:?}");
@@ -156,4 +161,21 @@ fn the_end_of_a_transfer_does_not_wait_for_a_slow_path() {
         took < Duration::from_millis(50),
         "copies arrive before what has left on the slow path: {took:?}"
     );
+}
+
+#[test]
+fn a_scheduler_is_told_whether_streams_or_datagrams_are_written_first() {
+    for (priority, streams_first) in [(-1, true), (1, false)] {
+        let (mut pair, witness) = with_a_slow_path();
+        witness.waiting.lock().unwrap().clear();
+        let client = pair.client.conn();
+        let id = client.streams().open(Dir::Uni).unwrap();
+        client.streams().send(id).write(&[7; 20_000]).unwrap();
+        let options = DatagramOptions { priority, ..DatagramOptions::default() };
+        client.send_datagram_with(Bytes::from_static(&[1; 100]), &options).unwrap();
+        pair.run_for(Duration::from_millis(100));
+        let seen = witness.waiting.lock().unwrap();
+        let both: Vec<_> = seen.iter().filter(|w| w.datagram.is_some() && w.urgency.is_some()).collect();
+        assert!(!both.is_empty() && both.iter().all(|w| w.streams_first == streams_first), "{both:?}");
+    }
 }

@@ -7,6 +7,7 @@ use fulmar_wire::PathId;
 use smallvec::SmallVec;
 
 use super::Connection;
+use super::turns::streams_lead;
 use crate::datagram::{Transmit, TransmitBatch};
 use crate::path::{Multipath, Path, Pending};
 use crate::rtt::Rtt;
@@ -115,6 +116,7 @@ impl Connection {
             urgency: self.streams.next_urgency(),
             datagram: self.datagrams.next_frame_len(),
             deadline: self.datagrams.next_timeout(),
+            streams_first: streams_lead(&mut self.streams, &self.datagrams),
         }
     }
 

@@ -3,20 +3,25 @@
 use fulmar_base::Instant;
 
 use super::write_order::Writers;
+use crate::datagrams::Datagrams;
 use crate::packet::FrameWriter;
 use crate::path::Pending;
-use crate::streams::QUANTUM_BYTES;
+use crate::streams::{QUANTUM_BYTES, Streams};
+
+/// Whether the data of streams goes before the datagrams that wait: that of a higher level does (RFC 9221 §5.1), and of the same
+/// level when datagrams have had their turn.
+pub(super) fn streams_lead(streams: &mut Streams, datagrams: &Datagrams) -> bool {
+    let (Some(priority), Some(level)) = (datagrams.next_priority(), streams.next_level()) else {
+        return false;
+    };
+    let turn = datagrams.turn.bytes(streams.frames_written());
+    level > priority || level == priority && turn >= QUANTUM_BYTES
+}
 
 impl Writers<'_> {
-    /// Whether the data of streams goes before the datagrams that wait: that of a higher level does (RFC 9221 §5.1), and of the same
-    /// level when datagrams have had their turn.
+    /// Whether the data of streams may be written here, and goes before the datagrams that wait.
     pub(super) fn streams_lead(&mut self) -> bool {
-        let Some(priority) = self.datagrams.next_priority() else { return false };
-        let level = self.streams.next_level().filter(|_| self.path().due().has(Pending::STREAMS));
-        level.is_some_and(|level| {
-            let turn = self.datagrams.turn.bytes(self.streams.frames_written());
-            level > priority || level == priority && turn >= QUANTUM_BYTES
-        })
+        self.path().due().has(Pending::STREAMS) && streams_lead(self.streams, self.datagrams)
     }
 
     pub(super) fn write_leading_streams(&mut self, out: &mut FrameWriter<'_>) {

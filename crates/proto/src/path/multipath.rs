@@ -28,6 +28,7 @@ use crate::scheduler::Scheduler;
 mod abandoned;
 mod entry;
 mod use_of_paths;
+mod ways;
 
 /// How many connection IDs the peer gets for each path beyond the first: one to use and one to move to.
 const CIDS_PER_PATH: u64 = 2;
@@ -234,6 +235,7 @@ impl Multipath {
         }
         self.gone.insert_one(id.0.into());
         self.copies.forget(id);
+        self.entries.iter_mut().for_each(|entry| entry.ways.forget(id));
         let over = self.abandoned.add(id, code, draining, events);
         if let Some(next) = self.local_max.get().checked_add(1) {
             self.local_max.set(next);

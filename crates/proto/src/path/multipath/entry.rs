@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fulmar_wire::{Frame, PathId, PathStatus, VarInt};
 
+use super::ways::Ways;
 use super::{LocalCids, RemoteCids};
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Latest;
@@ -26,8 +27,8 @@ pub(super) struct Entry {
     /// How long its packets are on their way to the peer, once another path has brought an acknowledgement of them: its round
     /// trips are of several ways back since.
     pub(super) to_peer: Option<Rtt>,
-    /// The shortest of the ways that have brought an acknowledgement since.
-    pub(super) way_back_min: Duration,
+    /// The ways that its acknowledgements come.
+    pub(super) ways: Ways,
     /// The path that is to carry a copy of its last acknowledgement, as that one is quicker.
     pub(super) ack_copy: Option<PathId>,
 }
@@ -43,7 +44,7 @@ impl Entry {
             heard: None,
             cost: 1,
             to_peer: None,
-            way_back_min: Duration::MAX,
+            ways: Ways::default(),
             ack_copy: None,
         }
     }

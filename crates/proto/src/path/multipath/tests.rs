@@ -236,18 +236,25 @@ fn what_the_peer_says_of_a_path_is_news_when_it_differs() {
 fn a_way_back_that_changes_does_not_change_the_round_trip_that_controllers_see() {
     let ms = Duration::from_millis;
     let (mut multipath, _) = multipath(2, 2);
-    let mut sample = |at_ms: u64, elsewhere, way_back_ms, rtt_ms| {
-        let way_back = ms(way_back_ms);
-        if let Some(to_peer) = multipath.on_way_back(PathId::ZERO, elsewhere, way_back) {
-            to_peer.update(Instant::from_millis(at_ms), ms(rtt_ms) - way_back, Duration::ZERO, None);
-        }
+    let mut sample = |over, rtt_ms| {
+        multipath.on_way_back(PathId::ZERO, PathId(over), ms(rtt_ms));
         multipath.steady_rtt(PathId::ZERO)
     };
-    assert_eq!(sample(0, false, 50, 100), None);
-    assert_eq!(sample(10, true, 10, 60), Some(ms(60)));
-    assert_eq!(sample(20, false, 50, 100), Some(ms(60)), "its own way back");
-    assert_eq!(sample(30, true, 10, 75), Some(ms(75)), "a queue");
-    assert_eq!(sample(40, false, 50, 115), Some(ms(75)));
+    assert_eq!(sample(0, 100), None);
+    assert_eq!(sample(1, 60), Some(ms(60)));
+    assert_eq!(sample(0, 100), Some(ms(60)), "its own way back");
+    assert_eq!(sample(1, 75), Some(ms(75)), "a queue");
+    assert_eq!(sample(0, 115), Some(ms(75)));
+    multipath.forget_ways(PathId::ZERO);
+    // The other way was full when it brought the first one, and brings nothing in time any more.
+    let mut sample = |over, rtt_ms| {
+        multipath.on_way_back(PathId::ZERO, PathId(over), ms(rtt_ms));
+        multipath.steady_rtt(PathId::ZERO)
+    };
+    assert_eq!(sample(1, 97), None);
+    for _ in 0..3 {
+        assert_eq!(sample(0, 134), Some(ms(97)), "no queue has come");
+    }
     multipath.forget_ways(PathId::ZERO);
     assert_eq!(multipath.steady_rtt(PathId::ZERO), None);
 }

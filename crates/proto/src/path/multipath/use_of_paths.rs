@@ -6,6 +6,7 @@ use fulmar_wire::{PathId, PathStatus};
 use smallvec::SmallVec;
 
 use super::Multipath;
+use super::ways::Ways;
 use crate::error::TransportError;
 use crate::rtt::Rtt;
 
@@ -41,33 +42,27 @@ impl Multipath {
         }
     }
 
-    /// A packet of a path was acknowledged, `elsewhere` or on the path itself, by a way back that takes so long. Returns how long its
-    /// packets are on their way to the peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
-    pub(crate) fn on_way_back(
-        &mut self,
-        id: PathId,
-        elsewhere: bool,
-        way_back: Duration,
-    ) -> Option<&mut Rtt> {
+    /// A packet of path `id` was acknowledged over path `over` after this time. Returns how long its packets are on their way to the
+    /// peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
+    pub(crate) fn on_way_back(&mut self, id: PathId, over: PathId, rtt: Duration) -> Option<&mut Rtt> {
         let entry = self.entry(id)?;
-        if elsewhere && entry.to_peer.is_none() {
-            (entry.to_peer, entry.way_back_min) = (Some(Rtt::default()), way_back);
+        entry.ways.on_sample(over, rtt);
+        if over != id && entry.to_peer.is_none() {
+            entry.to_peer = Some(Rtt::default());
         }
-        entry.way_back_min = entry.way_back_min.min(way_back);
         entry.to_peer.as_mut()
     }
 
     /// Nothing that was known of the ways of a path counts any more: it leads elsewhere.
     pub(crate) fn forget_ways(&mut self, id: PathId) {
         if let Some(entry) = self.entry(id) {
-            entry.to_peer = None;
+            (entry.to_peer, entry.ways) = (None, Ways::default());
         }
     }
 
     /// The last sample of a path's round trip as it would have been by the shortest way back; `None` if none came elsewhere.
     pub(crate) fn steady_rtt(&self, id: PathId) -> Option<Duration> {
-        let entry = self.entries.iter().find(|entry| entry.id == id)?;
-        Some(entry.to_peer.as_ref()?.latest() + entry.way_back_min)
+        self.entries.iter().find(|entry| entry.id == id)?.ways.steady()
     }
 
     /// How long the packets of a path are on their way to the peer; `None` if no other one has brought an acknowledgement of them.
