@@ -18,8 +18,8 @@ const BUSY_PACKETS: u64 = 2;
 /// At high rates the burst after silence is what the rate gives in this time.
 const BURST_TIME: Duration = Duration::from_millis(2);
 
-/// The pacer never asks to be woken sooner than after this time, but for a single packet: timers are no
-/// finer, and each wake-up costs a system call or two. What the rate gives in this time leaves together, and no more of it
+/// The pacer never asks to be woken sooner than after this time, but for a single packet: the timers of many
+/// runtimes are no finer, and each wake-up costs some system calls. What the rate gives in this time leaves together, and no more of it
 /// is saved up while packets are in flight.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 
