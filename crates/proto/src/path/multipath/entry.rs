@@ -1,7 +1,5 @@
 //! A path ID that is not gone: what both ends say of it, and its connection IDs until it is open.
 
-use std::time::Duration;
-
 use fulmar_wire::{Frame, PathId, PathStatus, VarInt};
 
 use super::ways::Ways;
