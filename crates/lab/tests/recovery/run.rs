@@ -45,10 +45,25 @@ pub(crate) fn download(link: LinkConfig, config: TransportConfig, bytes: u64) ->
 
 /// The same, with the chance of this seed.
 pub(crate) fn download_of(seed: u64, link: LinkConfig, config: TransportConfig, bytes: u64) -> Download {
-    let connecting = Connecting::new(Workload::requests(1, 100)).close(Close::Never);
+    Download { simulation: exchange(seed, link, config, 100, bytes), bytes }
+}
+
+/// How long it takes until a server has read a request of `bytes`.
+pub(crate) fn upload(link: LinkConfig, config: TransportConfig, bytes: u64) -> Duration {
+    let mut simulation = exchange(1, link, config, bytes, 100);
+    let is_over = |simulation: &Simulation| {
+        let session = simulation.server().sessions().first();
+        session.is_some_and(|s| s.application().receiving().values().map(|r| r.bytes()).sum::<u64>() >= bytes)
+    };
+    simulation.run_until(Duration::from_secs(60), is_over).expect("nothing goes wrong");
+    simulation.now().saturating_since(Instant::ZERO)
+}
+
+fn exchange(seed: u64, link: LinkConfig, config: TransportConfig, request: u64, reply: u64) -> Simulation {
+    let connecting = Connecting::new(Workload::requests(1, request)).close(Close::Never);
     let lab = Lab::new(seed).link(link.clone(), link).both(config);
-    let lab = lab.server_workload(Workload::replies(bytes)).connection(connecting);
-    Download { simulation: lab.start().expect("the configuration is valid"), bytes }
+    let lab = lab.server_workload(Workload::replies(reply)).connection(connecting);
+    lab.start().expect("the configuration is valid")
 }
 
 pub(crate) struct Download {
