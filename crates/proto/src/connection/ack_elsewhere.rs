@@ -59,7 +59,7 @@ pub(super) fn note_way_back(
     if is_first {
         multipath.forget_ways(id);
     }
-    if let Some(to_peer) = multipath.on_way_back(id, over, sample.rtt) {
+    if let Some(to_peer) = multipath.on_way_back(now, [id, over], sample.rtt, sample.ack_delay) {
         let (to, waited) = (sample.rtt.saturating_sub(way_back), sample.ack_delay);
         match to_peer.has_sample() {
             true => to_peer.update(now, to, waited, max_ack_delay),

@@ -188,8 +188,11 @@ impl Recovery<'_> {
         if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
-        if !paths.is_single()
-            && let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
+        // Also the last one that is left may have had other ways back.
+        let had_others =
+            |id| paths.multipath.as_ref().is_some_and(|multipath| multipath.steady_rtt(id).is_some());
+        if let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
+            && (!paths.is_single() || had_others(id))
         {
             note_way_back(self.now, paths, [id, over], &sample, max_ack_delay);
         }

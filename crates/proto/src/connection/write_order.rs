@@ -256,7 +256,7 @@ impl Writers<'_> {
             let has_data = pending.has(Pending::STREAMS) && self.streams.has_data_to_send()
                 || pending.has(Pending::DATAGRAMS) && self.datagrams.wants_to_send();
             if has_data {
-                sender.yield_to_data();
+                sender.yield_to_data(now);
             }
             sender.write(now, room, out);
         }

@@ -137,7 +137,7 @@ impl FecSender {
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
         self.rtt = path.smoothed_rtt;
         self.idle = idle;
-        self.complete();
+        self.complete(now);
         for index in 0..self.schedulers.len() {
             while !self.repairs.is_full() {
                 let situation = self.situation(now, idle, path);
@@ -193,27 +193,28 @@ impl FecSender {
 
     /// Data is to be sent on the path of the repair symbols that wait. Those for the end of what is sent are dropped: it goes on, and
     /// they are made again at its end. Nor do the copies of what they were to repair wait for them.
-    pub(crate) fn yield_to_data(&mut self) {
+    pub(crate) fn yield_to_data(&mut self, now: Instant) {
         let dropped = self.repairs.drop_spare();
         if dropped > 0 {
             self.tell(Feedback::RepairsDropped(dropped));
         }
-        self.sent.give_up_lacking(self.losses.loss_rate());
+        self.sent.give_up_lacking(now, self.losses.loss_rate());
     }
 
     /// Makes the repair symbols that lack for the losses known by now. They arrive when copies of what was lost would, are no more
     /// than these, and help for the losses that are not known yet as well. Where other data goes first, the copies do.
-    fn complete(&mut self) {
+    fn complete(&mut self, now: Instant) {
         let loss_rate = self.losses.loss_rate();
         if self.has_repairs() {
             return;
         }
         let Some(lacking) = self.sent.lacking(loss_rate) else { return };
-        if self.idle && lacking.first >= self.repairs.oldest() {
+        // One of XOR repairs nothing where two are lost.
+        if self.idle && self.config.code != FecCode::Xor && lacking.first >= self.repairs.oldest() {
             self.obey(&lacking, None);
         }
         if !self.has_repairs() {
-            self.sent.give_up_lacking(loss_rate);
+            self.sent.give_up_lacking(now, loss_rate);
         }
     }
 

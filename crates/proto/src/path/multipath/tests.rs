@@ -233,11 +233,45 @@ fn what_the_peer_says_of_a_path_is_news_when_it_differs() {
 }
 
 #[test]
+fn a_quicker_way_back_is_taken_for_no_quicker_than_it_is() {
+    let ms = Duration::from_millis;
+    for (own, waited, later) in [(125, 25, 0), (300, 0, 400)] {
+        let (mut multipath, _) = multipath(2, 2);
+        let mut sample = |at, over, rtt, waited| {
+            let now = Instant::from_millis(at);
+            multipath.on_way_back(now, [PathId::ZERO, PathId(over)], ms(rtt), ms(waited));
+            multipath.steady_rtt(PathId::ZERO)
+        };
+        sample(100, 0, 100, 0);
+        // The peer has waited, or a queue stood there that has drained since.
+        sample(1_000, 0, own, waited);
+        sample(1_010 + later, 1, 60, 0);
+        assert_eq!(sample(1_020 + later, 0, 100, 0), Some(ms(60)), "{own} ms");
+    }
+}
+
+#[test]
+fn what_is_left_is_told_as_if_the_quicker_way_back_were_there() {
+    let ms = Duration::from_millis;
+    let (mut multipath, _) = multipath(2, 2);
+    let sample = |multipath: &mut Multipath, over, rtt| {
+        multipath.on_way_back(Instant::ZERO, [PathId::ZERO, PathId(over)], ms(rtt), Duration::ZERO);
+        multipath.steady_rtt(PathId::ZERO)
+    };
+    for (over, rtt) in [(0, 100), (1, 60), (0, 100)] {
+        sample(&mut multipath, over, rtt);
+    }
+    multipath.abandon(PathId(1), VarInt::from_u32(0), None, &mut Events::default());
+    assert_eq!(sample(&mut multipath, 0, 100), Some(ms(60)));
+    assert_eq!(sample(&mut multipath, 0, 120), Some(ms(80)), "a queue");
+}
+
+#[test]
 fn a_way_back_that_changes_does_not_change_the_round_trip_that_controllers_see() {
     let ms = Duration::from_millis;
     let (mut multipath, _) = multipath(2, 2);
     let mut sample = |over, rtt_ms| {
-        multipath.on_way_back(PathId::ZERO, PathId(over), ms(rtt_ms));
+        multipath.on_way_back(Instant::ZERO, [PathId::ZERO, PathId(over)], ms(rtt_ms), Duration::ZERO);
         multipath.steady_rtt(PathId::ZERO)
     };
     assert_eq!(sample(0, 100), None);
@@ -248,7 +282,7 @@ fn a_way_back_that_changes_does_not_change_the_round_trip_that_controllers_see()
     multipath.forget_ways(PathId::ZERO);
     // The other way was full when it brought the first one, and brings nothing in time any more.
     let mut sample = |over, rtt_ms| {
-        multipath.on_way_back(PathId::ZERO, PathId(over), ms(rtt_ms));
+        multipath.on_way_back(Instant::ZERO, [PathId::ZERO, PathId(over)], ms(rtt_ms), Duration::ZERO);
         multipath.steady_rtt(PathId::ZERO)
     };
     assert_eq!(sample(1, 97), None);

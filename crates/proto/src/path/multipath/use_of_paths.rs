@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fulmar_base::Instant;
 use fulmar_wire::{PathId, PathStatus};
 use smallvec::SmallVec;
 
@@ -42,11 +43,17 @@ impl Multipath {
         }
     }
 
-    /// A packet of path `id` was acknowledged over path `over` after this time. Returns how long its packets are on their way to the
+    /// A packet of path `id` was acknowledged over path `over` after this time, of which the peer had waited a part. Returns how long its packets are on their way to the
     /// peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
-    pub(crate) fn on_way_back(&mut self, id: PathId, over: PathId, rtt: Duration) -> Option<&mut Rtt> {
+    pub(crate) fn on_way_back(
+        &mut self,
+        now: Instant,
+        [id, over]: [PathId; 2],
+        rtt: Duration,
+        waited: Duration,
+    ) -> Option<&mut Rtt> {
         let entry = self.entry(id)?;
-        entry.ways.on_sample(over, rtt);
+        entry.ways.on_sample(now, over, rtt, waited);
         if over != id && entry.to_peer.is_none() {
             entry.to_peer = Some(Rtt::default());
         }

@@ -32,6 +32,8 @@ pub(super) struct SentSymbols {
     first: u64,
     /// How many of them have no verdict.
     unresolved: usize,
+    /// How many of them are held back.
+    held: usize,
     /// What was held back, and is to be sent again.
     released: Vec<Protected>,
     /// When the first of the symbols that are held back is to be given up.
@@ -76,6 +78,12 @@ pub(super) enum State {
     Recovered,
     /// The peer has it, and it is known what became of its packet.
     Delivered,
+}
+
+impl State {
+    fn is_held(self) -> bool {
+        matches!(self, Self::Held { .. })
+    }
 }
 
 /// What is to be expected of repair symbols over a symbol that is lost.
@@ -136,6 +144,7 @@ impl SentSymbols {
         let Some(place) = self.place_of(symbol) else { return false };
         let was = mem::replace(&mut self.symbols[place].state, State::Delivered);
         self.unresolved -= usize::from(was == State::InFlight);
+        self.held -= usize::from(was.is_held());
         was == State::InFlight
     }
 
@@ -165,6 +174,7 @@ impl SentSymbols {
         symbol.state = if held { State::Held { until, latest: now + patience * 2 } } else { State::Lost };
         loss.resend = !held;
         self.unresolved -= 1;
+        self.held += usize::from(held);
         if held && self.patience.deadline().is_none_or(|first| until < first) {
             self.patience.set(until);
         }
@@ -190,6 +200,7 @@ impl SentSymbols {
             }
         }
         self.unresolved -= news.iter().filter(|(was, _)| *was == State::InFlight).count();
+        self.held -= news.iter().filter(|(was, _)| was.is_held()).count();
         news
     }
 
@@ -198,6 +209,7 @@ impl SentSymbols {
         let Some(place) = self.place_of(symbol) else { return false };
         let symbol = &mut self.symbols[place];
         let was_lost = matches!(symbol.state, State::Held { .. } | State::Lost);
+        self.held -= usize::from(symbol.state.is_held());
         if was_lost {
             symbol.state = State::Delivered;
         }
@@ -292,37 +304,39 @@ impl SentSymbols {
 
     /// Whether any symbol is held back.
     pub(super) fn holds_any(&self) -> bool {
-        self.held().next().is_some()
+        self.held > 0
     }
 
     /// The repair symbols that lack for what is held back, at this rate of losses: over all that is held back and what the others
     /// cover. `None` if they are enough.
     pub(super) fn lacking(&self, loss_rate: f64) -> Option<Order> {
-        let first = self.held().next()?;
+        let first = self.held_places().next()?;
         let lacks = |place| (self.lacks(place, loss_rate, DEVIATIONS), place);
-        let (repairs, place) = self.held().map(lacks).max().filter(|(repairs, _)| *repairs > 0)?;
+        let (repairs, place) = self.held_places().map(lacks).max().filter(|(repairs, _)| *repairs > 0)?;
         let (covered_first, covered_count) = self.symbols[place].cover;
         let first = self.first + first as u64;
         let count = (covered_first + u64::from(covered_count)).checked_sub(first)?;
         Some(Order { first, count: u16::try_from(count).ok()?, repairs })
     }
 
-    /// Gives up what is held back for repair symbols that are too few, at this rate of losses.
-    pub(super) fn give_up_lacking(&mut self, loss_rate: f64) {
-        let lacks: Vec<usize> = self.held().filter(|place| self.lacks(*place, loss_rate, 0.0) > 0).collect();
+    /// Gives up what is held back for repair symbols that are too few, at this rate of losses. It is sent again at once, though
+    /// nothing comes.
+    pub(super) fn give_up_lacking(&mut self, now: Instant, loss_rate: f64) {
+        let lacks = |place: &usize| self.lacks(*place, loss_rate, 0.0) > 0;
+        let lacks: Vec<usize> = self.held_places().filter(lacks).collect();
         for place in lacks {
             self.release(place..place + 1, |_| true);
+        }
+        if !self.released.is_empty() {
+            self.patience.set(now);
         }
     }
 
     /// The places of what is held back.
-    fn held(&self) -> impl Iterator<Item = usize> {
-        // While something is held back there is a time at which it is given up.
-        let symbols = self.symbols.iter().take_while(|_| self.patience.deadline().is_some());
-        symbols
-            .enumerate()
-            .filter(|(_, symbol)| matches!(symbol.state, State::Held { .. }))
-            .map(|(place, _)| place)
+    fn held_places(&self) -> impl Iterator<Item = usize> {
+        // Asked with each packet: what is remembered is looked through as far as something is held back.
+        let symbols = self.symbols.iter().enumerate();
+        symbols.filter(|(_, symbol)| symbol.state.is_held()).map(|(place, _)| place).take(self.held)
     }
 
     /// How many repair symbols those over the symbol at this place, which is lost, lack for the losses that are to be expected among
@@ -347,8 +361,9 @@ impl SentSymbols {
     /// Gives up what is held back of these places and meets a condition.
     fn release(&mut self, places: Range<usize>, is_over: impl Fn(&Symbol) -> bool) {
         for symbol in self.symbols.range_mut(places) {
-            if matches!(symbol.state, State::Held { .. }) && is_over(symbol) {
+            if symbol.state.is_held() && is_over(symbol) {
                 symbol.state = State::Lost;
+                self.held -= 1;
                 self.released.push((symbol.path, symbol.frames.clone()));
             }
         }
@@ -375,7 +390,10 @@ impl SentSymbols {
         self.first += 1;
         match symbol.state {
             State::InFlight => self.unresolved -= 1,
-            State::Held { .. } => self.released.push((symbol.path, symbol.frames)),
+            State::Held { .. } => {
+                self.held -= 1;
+                self.released.push((symbol.path, symbol.frames));
+            }
             State::Lost | State::Recovered | State::Delivered => {}
         }
     }

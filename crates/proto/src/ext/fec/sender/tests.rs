@@ -173,19 +173,19 @@ fn repairs_at_an_end_yield_to_data_and_others_do_not() {
     send(&mut tail, 8);
     tail.schedule(Instant::ZERO, true, &PATH);
     assert_eq!(tail.repairs.waiting(), 3);
-    tail.yield_to_data();
+    tail.yield_to_data(Instant::ZERO);
     assert!(!tail.has_repairs());
     send(&mut tail, 1);
     tail.schedule(Instant::ZERO, true, &PATH);
     assert_eq!(covered(&mut tail), (0, 9), "made again for all that was sent by then");
     let _ = repairs(&mut tail);
     assert!(tail.probe(PathId::ZERO, 2));
-    tail.yield_to_data();
+    tail.yield_to_data(Instant::ZERO);
     assert!(!tail.has_repairs(), "data is as good a probe");
     let mut constant = sender(FecMode::Constant { source: 4, repair: 2 }, FecCode::ReedSolomon);
     send(&mut constant, 4);
     constant.schedule(Instant::ZERO, false, &PATH);
-    constant.yield_to_data();
+    constant.yield_to_data(Instant::ZERO);
     assert_eq!(repairs(&mut constant), 2);
 }
 
@@ -233,12 +233,12 @@ fn where_nothing_else_is_to_be_sent_repairs_take_the_place_of_copies() {
     assert!(sender.has_repairs());
     assert_eq!(covered(&mut sender), (0, 8));
     let _ = repairs(&mut sender);
-    sender.yield_to_data();
+    sender.yield_to_data(Instant::ZERO);
     assert!(sender.take_released().is_empty(), "they have left");
     // Data comes before they leave.
     let mut sender = lost(true).0;
     sender.schedule(Instant::ZERO + RTT, true, &PATH);
-    sender.yield_to_data();
+    sender.yield_to_data(Instant::ZERO);
     assert_eq!(sender.take_released().len(), 4);
     // There was data before they were made.
     let mut sender = lost(true).0;
@@ -414,4 +414,20 @@ fn what_has_a_deadline_is_repaired_in_time_as_long_as_that_helps() {
     let last = sender.sent.end() - 1;
     assert_eq!(sender.on_recovered(&report(last)).unwrap().len(), 1);
     assert!(repairs_in_time(&mut sender) > 0, "they help again");
+}
+
+#[test]
+fn no_sum_is_made_for_losses_of_several_blocks() {
+    let mode = FecMode::Constant { source: 4, repair: 1 };
+    let mut sender = super::super::tests::sender(mode, FecCode::Xor);
+    for _ in 0..2 {
+        send(&mut sender, 4);
+        sender.schedule(Instant::ZERO, true, &PATH);
+        let _ = repairs(&mut sender);
+    }
+    for id in [1, 6] {
+        let _ = sender.on_lost(Instant::ZERO + RTT, SymbolId(id));
+    }
+    sender.schedule(Instant::ZERO + RTT, true, &PATH);
+    assert!(!sender.has_repairs());
 }

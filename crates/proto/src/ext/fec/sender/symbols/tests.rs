@@ -162,7 +162,7 @@ fn what_repairs_are_too_few_for_gets_another_one_that_covers_all_of_it() {
     assert!(sent.lacking(0.3).is_some_and(|order| order.repairs > 2), "others may be lost as well");
     sent.cover(at(10), 1, 7, PATIENCE);
     assert_eq!(sent.lacking(0.0), None);
-    sent.give_up_lacking(0.0);
+    sent.give_up_lacking(at(1), 0.0);
     sent.on_timeout(at(100));
     assert!(sent.take_released().is_empty(), "it waits for the last one");
     assert_eq!(sent.next_timeout(), Some(at(110)));
@@ -173,8 +173,9 @@ fn what_repairs_are_too_few_for_gets_another_one_that_covers_all_of_it() {
 #[test]
 fn what_repairs_are_too_few_for_is_given_up_where_data_goes_first() {
     let mut sent = lacking();
-    sent.give_up_lacking(0.0);
-    assert_eq!((sent.take_released().len(), sent.lacking(0.0)), (3, None));
+    sent.give_up_lacking(at(1), 0.0);
+    assert_eq!(sent.next_timeout(), Some(at(1)), "at once");
+    assert_eq!((sent.take_released().len(), sent.lacking(0.0), sent.holds_any()), (3, None, false));
 }
 
 #[test]
