@@ -419,7 +419,7 @@ fn what_has_a_deadline_is_repaired_in_time_as_long_as_that_helps() {
 #[test]
 fn no_sum_is_made_for_losses_of_several_blocks() {
     let mode = FecMode::Constant { source: 4, repair: 1 };
-    let mut sender = super::super::tests::sender(mode, FecCode::Xor);
+    let mut sender = sender(mode, FecCode::Xor);
     for _ in 0..2 {
         send(&mut sender, 4);
         sender.schedule(Instant::ZERO, true, &PATH);
