@@ -352,10 +352,11 @@ impl Writers<'_> {
     }
 
     /// Whether an acknowledgement is due, or can ride along. With a question it does also if it was said before and may be lost
-    /// (RFC 9000 §13.2.1): after a silence a peer knows by it what has arrived, and need not wait for its own timeout.
+    /// (RFC 9000 §13.2.1): after a silence a peer knows by it what has arrived, and need not wait for its own timeout. Not with each
+    /// probe: a peer that takes the time for that of a round trip (RFC 9002 §5.3) would probe later and later.
     fn wants_ack(&self, now: Instant, space: SpaceId, allowance: Allowance) -> bool {
         let rides_along = allowance != Allowance::AcksOnly;
-        let asks = space.is_data() && matches!(allowance, Allowance::Ping | Allowance::Probe);
+        let asks = space.is_data() && allowance == Allowance::Ping;
         self.space(space).is_some_and(|numbers| {
             numbers.needs_ack(now)
                 || rides_along && numbers.has_ack_news()
