@@ -13,9 +13,8 @@ use tokio::runtime::{Builder, Runtime};
 
 /// How many connections are counted, after as many that fill tables.
 const COUNT: usize = 600;
-/// What each of them may take, in bytes; about 1,800 of these are its part of the receive buffers, of which there are as many
-/// whatever the number of connections. What the cryptographic libraries allocate by themselves is not seen.
-const BYTES_MAX: i64 = 12_000;
+/// What each of them may take, in bytes. What the cryptographic libraries allocate by themselves is not seen.
+const BYTES_MAX: i64 = 10_000;
 /// What an attempt to connect may leave behind that was given up, in bytes: a place in tables that have grown.
 const LEFT_MAX: i64 = 300;
 
@@ -63,14 +62,19 @@ fn an_idle_connection_takes_little_memory() {
             });
         }
     });
-    asked.send(()).expect("the clients listen");
-    let before = serving.block_on(accept(&server, COUNT));
-    asked.send(()).expect("the clients listen");
-    let mut connections = Vec::new();
-    let seen = allocation_counter::measure(|| connections = serving.block_on(accept(&server, COUNT)));
-    let each = seen.bytes_current / COUNT as i64;
-    assert!(each <= BYTES_MAX, "{each} bytes for each of {} connections", connections.len());
-    drop((before, connections, asked));
+    let mut batch = || {
+        asked.send(()).expect("the clients listen");
+        serving.block_on(accept(&server, COUNT))
+    };
+    let mut connections = batch();
+    // The buffers for a burst are made when the first one comes, which on a busy machine may be later: not in each batch.
+    let each = (0..2).map(|_| {
+        let seen = allocation_counter::measure(|| connections.extend(batch()));
+        seen.bytes_current / COUNT as i64
+    });
+    let each = each.min().expect("two batches");
+    assert!(each <= BYTES_MAX, "{each} bytes for each of {COUNT} connections");
+    drop((connections, asked));
     clients.join().expect("clients that end");
 }
 

@@ -198,16 +198,18 @@ impl FecSender {
         if dropped > 0 {
             self.tell(Feedback::RepairsDropped(dropped));
         }
-        self.sent.give_up_lacking(now, self.losses.loss_rate());
+        if self.sent.holds_any() {
+            self.sent.give_up_lacking(now, self.losses.loss_rate());
+        }
     }
 
     /// Makes the repair symbols that lack for the losses known by now. They arrive when copies of what was lost would, are no more
     /// than these, and help for the losses that are not known yet as well. Where other data goes first, the copies do.
     fn complete(&mut self, now: Instant) {
-        let loss_rate = self.losses.loss_rate();
-        if self.has_repairs() {
+        if !self.sent.holds_any() || self.has_repairs() {
             return;
         }
+        let loss_rate = self.losses.loss_rate();
         let Some(lacking) = self.sent.lacking(loss_rate) else { return };
         // One of XOR repairs nothing where two are lost.
         if self.idle && self.config.code != FecCode::Xor && lacking.first >= self.repairs.oldest() {
