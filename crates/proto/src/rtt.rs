@@ -83,7 +83,7 @@ struct Period {
     stopped: bool,
     /// How many round trips before it, in a row, were taken for stops.
     stops_before: u8,
-    /// How many acknowledgements in a row were told again, see [`Rtt::tells_nothing`].
+    /// How many acknowledgements since the last sample were told again, see [`Rtt::tells_nothing`].
     told_again: u8,
     /// The largest rise from one sample to the next.
     step: Duration,
@@ -178,6 +178,7 @@ impl Rtt {
             return;
         }
         self.period.step = self.period.step.max(sample.saturating_sub(previous));
+        self.period.told_again = 0;
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
         self.min = self.min.min(sample);
         let ack_delay = max_ack_delay.map_or(ack_delay, |max| ack_delay.min(max));
@@ -209,9 +210,10 @@ impl Rtt {
             && self.has_sample()
             && ack_delay > max_ack_delay
             && ack_delay <= sample
-            && sample.saturating_sub(max_ack_delay) > self.pto_base();
-        self.period.told_again = if is_told_again { self.period.told_again.saturating_add(1) } else { 0 };
-        is_told_again && self.period.told_again <= TOLD_AGAIN_MAX
+            && sample.saturating_sub(max_ack_delay) > self.pto_base()
+            && self.period.told_again < TOLD_AGAIN_MAX;
+        self.period.told_again += u8::from(is_told_again);
+        is_told_again
     }
 
     /// Nothing got through for long, and perhaps the path is another one now: the minimum is the latest sample (RFC 9002 §5.2).
@@ -239,8 +241,7 @@ impl Rtt {
             self.weigh(mean, self.period.farthest);
             self.step = self.period.step;
             let stops_before = if stopped { self.period.stops_before + 1 } else { 0 };
-            let told_again = self.period.told_again;
-            self.period = Period { stops_before, told_again, ..Period::starting(now) };
+            self.period = Period { stops_before, ..Period::starting(now) };
         }
     }
 

@@ -168,10 +168,14 @@ impl Recovery<'_> {
     /// Whether the acknowledgement was told again after it had been lost, so that its time is none of the path.
     fn tells_nothing(&mut self, space: SpaceId, sample: &RttSample) -> bool {
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
-        if !space.is_data() || !handshake.is_confirmed() {
+        // Few have waited at all.
+        if sample.ack_delay.is_zero() || !space.is_data() || !handshake.is_confirmed() {
             return false;
         }
         let max_ack_delay = peer_max_ack_delay(handshake, extensions);
+        if sample.ack_delay <= max_ack_delay {
+            return false;
+        }
         path_of(paths, space)
             .and_then(|path| path.tuple_mut(sample.tuple))
             .is_some_and(|tuple| tuple.rtt.tells_nothing(sample.rtt, sample.ack_delay, max_ack_delay))
@@ -189,10 +193,9 @@ impl Recovery<'_> {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
         // Also the last one that is left may have had other ways back.
-        let had_others =
-            |id| paths.multipath.as_ref().is_some_and(|multipath| multipath.steady_rtt(id).is_some());
-        if let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
-            && (!paths.is_single() || had_others(id))
+        let had_others = || paths.multipath.as_ref().is_some_and(|multipath| multipath.has_lost_paths());
+        if (!paths.is_single() || had_others())
+            && let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
         {
             note_way_back(self.now, paths, [id, over], &sample, max_ack_delay);
         }

@@ -53,7 +53,7 @@ struct Symbol {
     covered: u16,
     /// Repair symbols that cover it and have arrived.
     arrived: u16,
-    /// When the last of them left; when it left itself, if there was none.
+    /// When the last of them left; when it left itself, if there was none. Of what is held back: when its loss was known.
     covered_at: Instant,
     /// The first symbol and the number of symbols that this one covers.
     cover: (u64, u16),
@@ -68,9 +68,6 @@ pub(super) enum State {
     Held {
         /// Until then at most.
         until: Instant,
-        /// No repair symbol that leaves later makes it later than this: those that make up for what lacks left before, and a peer
-        /// that recovers nothing must not be waited for as long as others follow.
-        latest: Instant,
     },
     /// Its packet is lost, and its frames were handed back to their owners.
     Lost,
@@ -171,7 +168,8 @@ impl SentSymbols {
         }
         let (until, cover) = (symbol.covered_at + patience, symbol.cover);
         let held = suffices && until > now;
-        symbol.state = if held { State::Held { until, latest: now + patience * 2 } } else { State::Lost };
+        symbol.state = if held { State::Held { until } } else { State::Lost };
+        symbol.covered_at = now;
         loss.resend = !held;
         self.unresolved -= 1;
         self.held += usize::from(held);
@@ -227,15 +225,17 @@ impl SentSymbols {
         symbols.any(|symbol| matches!(symbol.state, State::Held { .. } | State::Lost))
     }
 
-    /// A repair symbol over these symbols leaves. What is held back of them waits for it as well, for as long as `patience`.
+    /// A repair symbol over these symbols leaves. What is held back of them waits for it as well, for as long as `patience`, but no
+    /// longer than twice that since its loss was known: those that make up for what lacks left before, and a peer that recovers nothing
+    /// must not be waited for as long as others follow.
     pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16, patience: Duration) {
         let places = self.places(first, count);
         for symbol in self.symbols.range_mut(places) {
             symbol.covered = symbol.covered.saturating_add(1);
-            if let State::Held { until, latest } = &mut symbol.state {
-                *until = (now + patience).min(*latest);
+            match &mut symbol.state {
+                State::Held { until } => *until = (now + patience).min(symbol.covered_at + patience * 2),
+                _ => symbol.covered_at = now,
             }
-            symbol.covered_at = now;
             symbol.cover = (first, count);
         }
     }
@@ -292,9 +292,9 @@ impl SentSymbols {
             return;
         }
         let all = 0..self.symbols.len();
-        self.release(all, |symbol| matches!(symbol.state, State::Held { until, .. } if until <= now));
+        self.release(all, |symbol| matches!(symbol.state, State::Held { until } if until <= now));
         let deadlines = self.symbols.iter().filter_map(|symbol| match symbol.state {
-            State::Held { until, .. } => Some(until),
+            State::Held { until } => Some(until),
             _ => None,
         });
         if let Some(next) = deadlines.min() {
