@@ -356,11 +356,9 @@ impl Writers<'_> {
     /// probe: a peer that takes the time for that of a round trip (RFC 9002 §5.3) would probe later and later.
     fn wants_ack(&self, now: Instant, space: SpaceId, allowance: Allowance) -> bool {
         let rides_along = allowance != Allowance::AcksOnly;
-        let asks = space.is_data() && allowance == Allowance::Ping;
         self.space(space).is_some_and(|numbers| {
-            numbers.needs_ack(now)
-                || rides_along && numbers.has_ack_news()
-                || asks && numbers.ack_is_unconfirmed()
+            let is_asked = || allowance == Allowance::Ping && space.is_data() && numbers.ack_is_unconfirmed();
+            numbers.needs_ack(now) || rides_along && (numbers.has_ack_news() || is_asked())
         })
     }
 

@@ -137,7 +137,9 @@ impl FecSender {
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
         self.rtt = path.smoothed_rtt;
         self.idle = idle;
-        self.complete(now);
+        if self.sent.holds_any() {
+            self.complete(now);
+        }
         for index in 0..self.schedulers.len() {
             while !self.repairs.is_full() {
                 let situation = self.situation(now, idle, path);
@@ -205,8 +207,9 @@ impl FecSender {
 
     /// Makes the repair symbols that lack for the losses known by now. They arrive when copies of what was lost would, are no more
     /// than these, and help for the losses that are not known yet as well. Where other data goes first, the copies do.
+    #[cold]
     fn complete(&mut self, now: Instant) {
-        if !self.sent.holds_any() || self.has_repairs() {
+        if self.has_repairs() {
             return;
         }
         let loss_rate = self.losses.loss_rate();
