@@ -60,11 +60,6 @@ impl Multipath {
         entry.to_peer.as_mut()
     }
 
-    /// Whether a path is gone.
-    pub(crate) fn has_lost_paths(&self) -> bool {
-        !self.gone.is_empty()
-    }
-
     /// Nothing that was known of the ways of a path counts any more: it leads elsewhere.
     pub(crate) fn forget_ways(&mut self, id: PathId) {
         if let Some(entry) = self.entry(id) {
