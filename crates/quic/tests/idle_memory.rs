@@ -62,7 +62,7 @@ fn an_idle_connection_takes_little_memory() {
             });
         }
     });
-    let mut batch = || {
+    let batch = || {
         asked.send(()).expect("the clients listen");
         serving.block_on(accept(&server, COUNT))
     };
