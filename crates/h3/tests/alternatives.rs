@@ -1,5 +1,6 @@
 //! Where else a server says that it is found (Alt-Svc, RFC 7838).
 
+mod common;
 mod origin;
 
 use std::sync::Arc;
@@ -88,7 +89,7 @@ async fn an_alternative_that_is_none_is_forgotten() {
 #[tokio::test]
 async fn a_request_that_is_made_again_at_the_server_itself_names_no_alternative() {
     let identity = Identity::new();
-    let alternative = identity.endpoint(0);
+    let alternative = identity.endpoint_at(0);
     let quic_port = alternative.local_addr().unwrap().port();
     let is_asked = tokio::spawn(async move {
         let connection = alternative.accept().await.unwrap().await.unwrap();

@@ -1,5 +1,6 @@
 //! The client beside servers that have UDP, TCP or both.
 
+mod common;
 mod origin;
 
 use std::convert::Infallible;
@@ -279,7 +280,7 @@ async fn requests_of_early_data_go_over_tcp_where_udp_has_gone() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = port(&listener);
     identity.serve_tcp(hello(), listener, HTTP2);
-    let endpoint = identity.endpoint(port);
+    let endpoint = identity.endpoint_at(port);
     let server = Server::new(endpoint.clone());
     let serving = tokio::spawn(async move { server.serve(hello()).await });
     let sessions = SessionStore::new(8);

@@ -162,6 +162,16 @@ fn all_paths_over_a_socket_that_was_replaced_move() {
     pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
 }
 
+/// The client's socket is replaced by one that has none of the addresses of its paths.
+fn one_is_left_over_another_socket(pair: &mut Pair) {
+    let now = pair.now;
+    pair.client.conn().follow_socket(now, &|_| false).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
+    assert_eq!(paths, [(PathId::ZERO, None)]);
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
 #[test]
 fn a_path_to_which_an_earlier_one_comes_over_another_socket_is_abandoned() {
     let mut pair =
@@ -173,21 +183,11 @@ fn a_path_to_which_an_earlier_one_comes_over_another_socket_is_abandoned() {
     let now = pair.now;
     assert_eq!(pair.client.conn().open_path(now, FourTuple::new(remote, None)), Ok(SECOND));
     pair.run_for(Duration::from_millis(200));
-    let now = pair.now;
-    pair.client.conn().follow_socket(now, &|_| false).unwrap();
-    pair.run_for(Duration::from_millis(200));
-    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
-    assert_eq!(paths, [(PathId::ZERO, None)]);
-    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    one_is_left_over_another_socket(&mut pair);
 }
 
 #[test]
 fn of_paths_that_are_the_same_over_another_socket_one_stays() {
     let mut pair = Pair::with_two_paths();
-    let now = pair.now;
-    pair.client.conn().follow_socket(now, &|_| false).unwrap();
-    pair.run_for(Duration::from_millis(200));
-    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
-    assert_eq!(paths, [(PathId::ZERO, None)]);
-    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    one_is_left_over_another_socket(&mut pair);
 }

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 /// A certificate for the address of this machine.
 pub(crate) struct Identity {
-    cert: CertificateDer<'static>,
+    pub(crate) cert: CertificateDer<'static>,
     key: Vec<u8>,
 }
 
@@ -26,13 +26,16 @@ impl Identity {
         Self { cert: made.cert.der().clone(), key: made.signing_key.serialize_der() }
     }
 
+    pub(crate) fn key(&self) -> PrivatePkcs8KeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.key.clone())
+    }
+
     pub(crate) fn endpoint(&self) -> Endpoint {
         self.endpoint_with(TransportConfig::default())
     }
 
     pub(crate) fn endpoint_with(&self, transport: TransportConfig) -> Endpoint {
-        let key = PrivatePkcs8KeyDer::from(self.key.clone());
-        let tls = tls::server_config(vec![self.cert.clone()], key.into(), &[ALPN]).unwrap();
+        let tls = tls::server_config(vec![self.cert.clone()], self.key().into(), &[ALPN]).unwrap();
         let tls = tls.with_transport(Arc::new(transport)).unwrap();
         Endpoint::server(tls, (Ipv4Addr::LOCALHOST, 0).into()).unwrap()
     }
@@ -42,7 +45,7 @@ impl Identity {
         Serving::on(self.endpoint(), app)
     }
 
-    fn roots(&self) -> RootCertStore {
+    pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(self.cert.clone()).unwrap();
         roots

@@ -13,41 +13,20 @@ use fulmar_h3::{ALPN, ConnectionInfo, Server};
 use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use rustls::RootCertStore;
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, UdpSocket};
 
-/// A certificate for the address of this machine.
-pub(crate) struct Identity {
-    cert: CertificateDer<'static>,
-    key: Vec<u8>,
-}
+pub(crate) use crate::common::Identity;
 
 impl Identity {
-    pub(crate) fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-        Self { cert: made.cert.der().clone(), key: made.signing_key.serialize_der() }
-    }
-
-    pub(crate) fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.cert.clone()).unwrap();
-        roots
-    }
-
-    pub(crate) fn key(&self) -> PrivatePkcs8KeyDer<'static> {
-        PrivatePkcs8KeyDer::from(self.key.clone())
-    }
-
-    /// An endpoint for HTTP/3.
-    pub(crate) fn endpoint(&self, port: u16) -> Endpoint {
+    /// An endpoint for HTTP/3 that takes early data.
+    pub(crate) fn endpoint_at(&self, port: u16) -> Endpoint {
         let tls = tls::server_config(vec![self.cert.clone()], self.key().into(), &[ALPN]).unwrap();
         Endpoint::server(tls.with_early_data(true), (Ipv4Addr::LOCALHOST, port).into()).unwrap()
     }
 
     /// Serves HTTP/3, and returns the port.
     pub(crate) fn serve_udp(&self, app: Router, port: u16) -> u16 {
-        let endpoint = self.endpoint(port);
+        let endpoint = self.endpoint_at(port);
         let port = endpoint.local_addr().unwrap().port();
         tokio::spawn(async move { Server::new(endpoint).serve(app).await });
         port
