@@ -11,9 +11,9 @@ use crate::streams::{QUANTUM_BYTES, Streams};
 /// Whether the data of streams goes before the datagrams that wait: that of a higher level does (RFC 9221 §5.1), and of the same
 /// level when datagrams have had their turn.
 pub(super) fn streams_lead(streams: &mut Streams, datagrams: &Datagrams) -> bool {
-    let (Some(priority), Some(level)) = (datagrams.next_priority(), streams.next_level()) else {
-        return false;
-    };
+    // Asked with each packet, and most connections have no datagrams.
+    let Some(priority) = datagrams.next_priority() else { return false };
+    let Some(level) = streams.next_level() else { return false };
     let turn = datagrams.turn.bytes(streams.frames_written());
     level > priority || level == priority && turn >= QUANTUM_BYTES
 }
@@ -21,7 +21,7 @@ pub(super) fn streams_lead(streams: &mut Streams, datagrams: &Datagrams) -> bool
 impl Writers<'_> {
     /// Whether the data of streams may be written here, and goes before the datagrams that wait.
     pub(super) fn streams_lead(&mut self) -> bool {
-        self.path().due().has(Pending::STREAMS) && streams_lead(self.streams, self.datagrams)
+        streams_lead(self.streams, self.datagrams) && self.path().due().has(Pending::STREAMS)
     }
 
     pub(super) fn write_leading_streams(&mut self, out: &mut FrameWriter<'_>) {
