@@ -219,7 +219,8 @@ impl<'a> FrameWriter<'a> {
         self.resends = self.resends.max(1);
     }
 
-    /// Notes that what was written last has another copy in flight. If it was lost before, this is copy number `resends`; otherwise that is zero.
+    /// Notes that what was written last has another copy in flight. If it was lost before, this is copy number `resends`; otherwise
+    /// that is zero.
     pub(crate) fn mark_copied(&mut self, resends: u8) {
         self.copies = true;
         self.resends = self.resends.max(resends);

@@ -25,7 +25,7 @@ impl NumberSpace {
         self.resends
     }
 
-    /// Until another packet is sent again, [`NumberSpace::take_resent`] finds nothing.
+    /// What was sent again so far has all the copies that it needs.
     pub(crate) fn forget_resent(&mut self) {
         self.resends = false;
     }

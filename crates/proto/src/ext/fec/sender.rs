@@ -214,13 +214,17 @@ impl FecSender {
         }
         let loss_rate = self.losses.loss_rate();
         let Some(lacking) = self.sent.lacking(loss_rate) else { return };
-        // One of XOR repairs nothing where two are lost.
-        if self.idle && self.config.code != FecCode::Xor && lacking.first >= self.repairs.oldest() {
+        if self.may_complete() && lacking.first >= self.repairs.oldest() {
             self.obey(&lacking, None);
         }
         if !self.has_repairs() {
             self.sent.give_up_lacking(now, loss_rate);
         }
+    }
+
+    /// Whether repair symbols may take the place of copies. One of XOR repairs nothing where two of those are lost that it is over.
+    fn may_complete(&self) -> bool {
+        self.idle && self.config.code != FecCode::Xor
     }
 
     /// How long what is lost waits for a repair symbol that leaves now.
@@ -254,9 +258,7 @@ impl FecSender {
         let patience = self.patience();
         // In dialect M nobody would tell that it was recovered.
         let loss_rate = self.repairs.blocks().is_none().then(|| self.losses.loss_rate());
-        // A repair symbol of XOR is over a part of them, in which there must be no other loss.
-        let may_complete = self.idle && self.config.code != FecCode::Xor;
-        let odds = loss_rate.map(|loss_rate| Odds { loss_rate, may_complete });
+        let odds = loss_rate.map(|loss_rate| Odds { loss_rate, may_complete: self.may_complete() });
         let Some((loss, is_first)) = self.sent.on_lost(now, symbol, patience, odds) else {
             // It was handed back when it was forgotten, or its packet is older than the memory.
             return Loss { unprotected: 0, resend: true };
