@@ -2,14 +2,19 @@
 
 mod pair;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fulmar_proto::congestion::{
+    AckEvent, CongestionControl, CongestionEvent, Controller, ControllerFactory, Sent,
+};
 use fulmar_proto::{
     DatagramOptions, Dir, FourTuple, Instant, MultipathConfig, PathId, PathOrder, PathView, Scheduler,
-    SchedulerFactory, SchedulerKind, Side, TransportConfig, Waiting,
+    SchedulerFactory, SchedulerKind, Side, TransportConfig, TransportErrorCode, Waiting,
 };
 use pair::{Flying, Pair, Setup};
 
@@ -60,6 +65,54 @@ impl SchedulerFactory for SlowFirst {
     }
 }
 
+/// Does nothing but keep the last round-trip time that it was told, without what the peer had waited.
+#[derive(Debug, Clone, Default)]
+struct Listener(Arc<Mutex<Duration>>);
+
+impl Controller for Listener {
+    fn on_sent(&mut self, _: Instant, _: &Sent) {}
+
+    fn on_ack(&mut self, _: Instant, ack: &AckEvent<'_>) {
+        if let Some(sample) = ack.rtt_sample {
+            *self.0.lock().unwrap() = sample - ack.ack_delay;
+        }
+    }
+
+    fn on_congestion(&mut self, _: Instant, _: &CongestionEvent) {}
+
+    fn on_mtu(&mut self, _: u16) {}
+
+    fn window(&self) -> u64 {
+        100_000
+    }
+
+    fn state(&self) -> &'static str {
+        "listening"
+    }
+
+    fn name(&self) -> &'static str {
+        "listener"
+    }
+}
+
+/// Makes a listener for each tuple, and keeps that of the newest.
+#[derive(Debug, Clone, Default)]
+struct Listeners(Arc<Mutex<Listener>>);
+
+impl ControllerFactory for Listeners {
+    fn build(&self, _: Instant, _: u16) -> Box<dyn Controller> {
+        let listener = Listener::default();
+        *self.0.lock().unwrap() = listener.clone();
+        Box::new(listener)
+    }
+}
+
+impl Listeners {
+    fn millis(&self) -> u128 {
+        self.0.lock().unwrap().0.lock().unwrap().as_millis()
+    }
+}
+
 fn config(multipath: MultipathConfig) -> TransportConfig {
     TransportConfig { multipath: Some(multipath), ..TransportConfig::default() }
 }
@@ -75,13 +128,22 @@ fn with_a_slow_path_and(client: impl SchedulerFactory + 'static, server: Schedul
     let client = MultipathConfig { scheduler: Arc::new(client), ..MultipathConfig::default() };
     let server = MultipathConfig { scheduler: Arc::new(server), ..MultipathConfig::default() };
     let setup = Setup { client: config(client), server: config(server), ..Setup::default() };
+    made_of(setup, &Rc::new(Cell::new(Duration::from_millis(50))))
+}
+
+/// The same of these parts, and so much longer.
+fn made_of(setup: Setup, longer: &Rc<Cell<Duration>>) -> Pair {
     let mut pair = setup.connect();
     let slow = OTHER.parse().unwrap();
     pair.client.more_addrs = vec![slow];
     // The server's packets on the first path go to a connection ID that it knows from the handshake.
     let first_cid = pair.server.sent.last().unwrap()[1..9].to_vec();
-    let late = |flying: Flying| vec![Flying { at: flying.at + Duration::from_millis(50), ..flying }];
-    pair.client.wire = Box::new(move |it| if it.from == slow { late(it) } else { vec![it] });
+    let late = {
+        let longer = Rc::clone(longer);
+        move |flying: Flying| vec![Flying { at: flying.at + longer.get(), ..flying }]
+    };
+    let late_too = late.clone();
+    pair.client.wire = Box::new(move |it| if it.from == slow { late_too(it) } else { vec![it] });
     pair.server.wire = Box::new(move |it| if it.payload[1..9] != first_cid { late(it) } else { vec![it] });
     let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(slow.ip())));
     assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
@@ -131,6 +193,32 @@ fn the_delay_of_a_path_is_known_as_soon_as_its_acknowledgements_come_another_way
         let slow = witness.last(SECOND);
         assert!((54..=57).contains(&slow.delay.as_millis()), "{slow:?}");
     }
+}
+
+#[test]
+fn a_controller_is_told_of_the_queue_and_not_of_the_way_back_when_the_quicker_path_is_gone() {
+    let (listeners, longer) = (Listeners::default(), Rc::new(Cell::new(Duration::from_millis(50))));
+    let client = TransportConfig {
+        congestion: CongestionControl::Custom(Arc::new(listeners.clone())),
+        ..config(MultipathConfig { scheduler: Arc::new(Witness::default()), ..MultipathConfig::default() })
+    };
+    let server = config(MultipathConfig::default());
+    let mut pair = made_of(Setup { client, server, ..Setup::default() }, &longer);
+    let mut after = |pair: &mut Pair| {
+        for _ in 0..4 {
+            pair.transfer(Side::Client, 150_000, Duration::from_secs(2));
+        }
+        listeners.millis()
+    };
+    assert!((58..=62).contains(&after(&mut pair)), "copies come over the quick path");
+    let now = pair.now;
+    pair.client.conn().abandon_path(now, PathId::ZERO, TransportErrorCode::NO_ERROR).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    let alone = after(&mut pair);
+    assert!((58..=62).contains(&alone), "{alone} ms: no queue has come");
+    longer.set(Duration::from_millis(80));
+    let now_longer = after(&mut pair);
+    assert!((alone + 58..=alone + 62).contains(&now_longer), "{now_longer} ms");
 }
 
 #[test]

@@ -192,7 +192,9 @@ impl Recovery<'_> {
         if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
-        if !paths.is_single()
+        // The last one that is left may have had other ways back.
+        let had_others = || paths.multipath.as_ref().is_some_and(|multipath| multipath.has_lost_paths());
+        if (!paths.is_single() || had_others())
             && let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived)
         {
             note_way_back(self.now, paths, [id, over], &sample, max_ack_delay);

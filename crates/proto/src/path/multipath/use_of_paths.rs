@@ -43,8 +43,8 @@ impl Multipath {
         }
     }
 
-    /// A packet of path `id` was acknowledged over path `over` after this time, of which the peer had waited a part. Returns how long its packets are on their way to the
-    /// peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
+    /// A packet of path `id` was acknowledged over path `over` after this time, of which the peer had waited a part. Returns how long
+    /// its packets are on their way to the peer, which is to be told, if that is kept: as soon as an acknowledgement came elsewhere.
     pub(crate) fn on_way_back(
         &mut self,
         now: Instant,
@@ -58,6 +58,11 @@ impl Multipath {
             entry.to_peer = Some(Rtt::default());
         }
         entry.to_peer.as_mut()
+    }
+
+    /// Whether a path is gone.
+    pub(crate) fn has_lost_paths(&self) -> bool {
+        !self.gone.is_empty()
     }
 
     /// Nothing that was known of the ways of a path counts any more: it leads elsewhere.
