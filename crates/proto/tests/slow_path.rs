@@ -204,7 +204,7 @@ fn a_controller_is_told_of_the_queue_and_not_of_the_way_back_when_the_quicker_pa
     };
     let server = config(MultipathConfig::default());
     let mut pair = made_of(Setup { client, server, ..Setup::default() }, &longer);
-    let mut after = |pair: &mut Pair| {
+    let after = |pair: &mut Pair| {
         for _ in 0..4 {
             pair.transfer(Side::Client, 150_000, Duration::from_secs(2));
         }
