@@ -1,5 +1,8 @@
 //! The congestion state of a tuple: what is in flight, and whether more may be sent.
 
+mod figures;
+mod resuming;
+
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -10,7 +13,7 @@ use super::delivery_rate::DeliveryRate;
 use super::pacer::Pacer;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, DeliverySnapshot,
-    LostPacket, ResumeStep, SavedPath, Sent, SpuriousLoss,
+    LostPacket, Sent, SpuriousLoss,
 };
 use crate::rtt::Rtt;
 
@@ -72,9 +75,6 @@ struct LostSum {
     packets: u64,
     newest: (Instant, DeliverySnapshot),
 }
-
-/// A path that holds less than this many initial windows is not worth remembering (RFC 9959 §3.1).
-const CAPACITY_MIN_WINDOWS: u64 = 4;
 
 impl CongestionState {
     /// A tuple on which nothing was sent.
@@ -166,57 +166,6 @@ impl CongestionState {
         }
         self.window_max = self.window_max();
         step.is_some()
-    }
-
-    // Careful resume.
-
-    /// Begins careful resume with what an earlier connection knew of the path, unless packets were lost. If some have
-    /// left already, the next ones are the reconnaissance.
-    pub(crate) fn resume(&mut self, saved: SavedPath) {
-        if self.delivery.lost() == 0 {
-            self.resume = Some(Box::new(CarefulResume::new(saved, self.initial_window())));
-        }
-    }
-
-    /// The window, or a larger one that careful resume is going to try.
-    #[inline]
-    pub(crate) fn window_ahead(&self) -> u64 {
-        let jump = self.resume.as_deref().map_or(0, CarefulResume::jump);
-        self.controller.window().max(jump)
-    }
-
-    /// The bytes that the path delivers in a round trip, once that is known and worth knowing (RFC 9959 §3.1).
-    pub(crate) fn capacity(&self) -> Option<u64> {
-        let least = CAPACITY_MIN_WINDOWS * self.initial_window();
-        self.capacity.get().filter(|&bytes| bytes >= least)
-    }
-
-    fn initial_window(&self) -> u64 {
-        super::initial_window(u16::try_from(self.pacer.packet()).unwrap_or(u16::MAX))
-    }
-
-    /// Whether the path was full when its capacity was measured.
-    pub(crate) fn is_full(&self) -> bool {
-        self.capacity.is_full()
-    }
-
-    /// The phase of careful resume, if there is one.
-    pub(crate) fn resume_state(&self) -> Option<&'static str> {
-        self.resume.as_deref().map(CarefulResume::state)
-    }
-
-    fn apply_resume(&mut self, now: Instant, step: Option<ResumeStep>) {
-        if let Some(step) = step {
-            self.controller.on_resume(now, step);
-        }
-        if self.resume.as_deref().is_some_and(CarefulResume::is_over) {
-            self.resume = None;
-        }
-    }
-
-    fn resume_after_congestion(&mut self, now: Instant) {
-        let step = self.resume.as_deref_mut().and_then(CarefulResume::on_congestion);
-        self.apply_resume(now, step);
     }
 
     /// What a coupling of the paths leaves to the controller.
@@ -393,43 +342,6 @@ impl CongestionState {
         self.controller.on_mtu(max_datagram_size);
         self.pacer.set_max_datagram_size(max_datagram_size);
         self.refresh_rate(now, rtt);
-    }
-
-    // Figures.
-
-    /// Bytes in flight.
-    pub(crate) fn bytes_in_flight(&self) -> u64 {
-        self.bytes_in_flight
-    }
-
-    /// The controller, for its figures.
-    pub(crate) fn controller(&self) -> &dyn Controller {
-        &*self.controller
-    }
-
-    /// The largest window so far.
-    pub(crate) fn window_max(&self) -> u64 {
-        self.window_max.max(self.controller.window())
-    }
-
-    /// The pacing rate in bytes per second.
-    pub(crate) fn pacing_rate(&self) -> u64 {
-        self.pacer.rate()
-    }
-
-    /// The rate at which packets were acknowledged, by the last sample, in bytes per second; 0 before it.
-    pub(crate) fn delivery_rate(&self) -> u64 {
-        self.delivery_rate
-    }
-
-    /// When the packet left that was acknowledged by the last ACK frame, the newest of them; before the first, when the tuple came into being.
-    pub(crate) fn newest_acked(&self) -> Instant {
-        self.last_acked.0
-    }
-
-    /// Bytes that were acknowledged, and bytes that were declared lost.
-    pub(crate) fn totals(&self) -> (u64, u64) {
-        (self.delivery.delivered(), self.delivery.lost())
     }
 
     fn remove(&mut self, bytes: u64) {
