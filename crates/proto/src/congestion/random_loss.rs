@@ -19,6 +19,9 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+mod trial;
+
+use self::trial::{Counts, RETRIAL_LOSSES, TRIAL_MIN, Trial, trial_length};
 use super::AckEvent;
 use super::base_rtt::BaseRtt;
 use super::delay::{DelayWatch, nanos};
@@ -62,17 +65,8 @@ const BURST_WEIGHT: u64 = 16;
 /// After this many packets nothing is left of the means before them.
 const MEMORY: u64 = 16 * WEIGHT;
 
-/// A trial is long enough to lose this many packets at the rate before it, so that half of them are told from all, within
-/// bounds of one window of the smallest mean and four of the largest. Where it seems then that the reaction has helped, it goes on
-/// for as long again, and as many times longer as losses come together: chance spares so many packets more often than it loses them.
-const TRIAL_LOSSES: u64 = 8;
-const TRIAL_MIN: u64 = FAST_WEIGHT;
-const TRIAL_MAX: u64 = 4 * WEIGHT;
-
-/// Where many flows overflow one queue, what one of them gives up changes little. So trials that follow the first one lose more packets,
-/// and have to keep more of the losses; a short transfer could not wait for that. What is tolerated is tried again after so many times
-/// the packets of such a trial, and after twice as many each time, so many times in a row, as long as the losses stay.
-const RETRIAL_LOSSES: u64 = 32;
+/// What is tolerated is tried again after so many times the packets of a later trial, and after twice as many each time, so many times
+/// in a row, as long as the losses stay.
 const RETRIAL_AFTER: u64 = 8;
 const RETRIAL_DOUBLINGS_MAX: u8 = 3;
 
@@ -104,75 +98,6 @@ pub(in crate::congestion) struct RandomLoss {
     min_rtt: u64,
     /// The one without a queue, once there was a sample.
     base: Option<BaseRtt>,
-}
-
-/// What a path loses after a reaction to losses.
-#[derive(Debug, Clone, Copy)]
-struct Trial {
-    since: Instant,
-    /// The rate of loss before it.
-    before: u64,
-    /// How many packets that is the mean of.
-    packets_before: u32,
-    counts: Counts,
-    /// It shows nothing more once the window has grown to this.
-    window_max: u64,
-    /// Whether another one has shown random losses before.
-    again: bool,
-}
-
-/// What became of packets that were sent after reactions.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    acked: u32,
-    lost: u32,
-}
-
-impl Counts {
-    fn packets(self) -> u64 {
-        u64::from(self.acked) + u64::from(self.lost)
-    }
-
-    /// These and others.
-    fn and(self, other: Self) -> Self {
-        let (acked, lost) = (self.acked.saturating_add(other.acked), self.lost.saturating_add(other.lost));
-        Self { acked, lost }
-    }
-
-    fn acked(packets: u64) -> Self {
-        Self { acked: u32::try_from(packets).unwrap_or(u32::MAX), lost: 0 }
-    }
-
-    fn lost(packets: u64) -> Self {
-        Self { acked: 0, lost: u32::try_from(packets).unwrap_or(u32::MAX) }
-    }
-}
-
-impl Trial {
-    /// Whether it is known what it has shown, where losses come together by `burst` packets more than one, in parts of [`ONE`].
-    fn is_over(&self, burst: u64) -> bool {
-        let losses = if self.again { RETRIAL_LOSSES } else { TRIAL_LOSSES };
-        let length = trial_length(losses, self.before);
-        let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
-        let packets = self.counts.packets();
-        packets >= longest || packets >= length && self.was_in_vain(burst)
-    }
-
-    /// The rate of loss since the reaction.
-    fn rate(&self) -> u64 {
-        u64::from(self.counts.lost) * ONE / self.counts.packets().max(1)
-    }
-
-    /// Whether the reaction has brought nothing: half of the losses are still there, or three quarters in a later trial. That they are
-    /// fewer than are tolerated in any case is no reason to keep it: chance alone makes more than that of a path which loses a little
-    /// less. And a reaction follows where chance has lost more than usual, so that the rate before it is taken for a standard deviation
-    /// less than was seen.
-    fn was_in_vain(&self, burst: u64) -> bool {
-        let deviation = deviation(self.before, burst, self.packets_before.into());
-        let before = self.before.saturating_sub(deviation);
-        let kept = if self.again { before - before / 4 } else { before / 2 };
-        self.rate() < RATE_MAX && self.rate() >= kept
-    }
 }
 
 impl RandomLoss {
@@ -417,11 +342,6 @@ impl RandomLoss {
 /// So many bytes at this rate.
 fn part_of(bytes: u64, rate: u64) -> u64 {
     u64::try_from(u128::from(bytes) * u128::from(rate) / u128::from(ONE)).unwrap_or(u64::MAX)
-}
-
-/// How many packets lose so many at this rate, within the bounds of a trial.
-fn trial_length(losses: u64, rate: u64) -> u64 {
-    (losses * ONE / rate.max(1)).clamp(TRIAL_MIN, TRIAL_MAX)
 }
 
 /// The standard deviation of the rate of loss in so many packets. Of losses one by one it is the root of the rate by the number of
