@@ -1,3 +1,5 @@
+use fulmar_fec::schedule::Order;
+
 use super::*;
 use crate::packet::SentFrame;
 
