@@ -1,5 +1,8 @@
 //! Key updates from both sides, reordering around them, and the limits of the AEAD.
 
+use std::time::Duration;
+
+use super::update::CLOSE_RESERVE_PACKETS;
 use super::*;
 use crate::crypto::hkdf::Secret;
 
