@@ -5,6 +5,7 @@
 //! (`TransportConfig::log_entries` is 0) each place that would log something costs one comparison.
 
 mod event;
+mod fec_event;
 mod frame_event;
 mod parameters;
 mod words;
@@ -12,7 +13,8 @@ mod words;
 use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, Frame, PacketKind, PathId};
 
-pub use self::event::{ACK_RANGES_MAX, FecEvent, LogEntry, LogEvent, RepairOutcome};
+pub use self::event::{ACK_RANGES_MAX, LogEntry, LogEvent};
+pub use self::fec_event::{FecEvent, RepairOutcome};
 pub(crate) use self::frame_event::octets;
 pub use self::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
