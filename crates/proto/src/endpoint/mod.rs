@@ -13,6 +13,7 @@ mod connect;
 mod early;
 mod error;
 mod incoming;
+mod initial;
 mod registry;
 mod reset_limit;
 mod reset_tokens;
@@ -23,29 +24,23 @@ mod stateless;
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, Rng};
-use fulmar_wire::{
-    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, TransportErrorCode, read_packet,
-};
+use fulmar_wire::{ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, read_packet};
 
 pub use accept::{AcceptProgress, AcceptWork, Accepting};
 use closed::ClosedConnections;
 pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
-use incoming::{AddressProof, FirstPacket, WaitingRoom};
+use incoming::WaitingRoom;
 use registry::Registry;
 use reset_tokens::ResetTokens;
 pub use route::{ConnectionHandle, Destination, DropReason, Recognized, Route};
 pub use shared::EndpointShared;
 
-use crate::cids::random_cid;
-use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
+use crate::config::{EndpointConfig, ServerConfig};
 use crate::crypto::trailing_token;
-use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
+use crate::datagram::{Datagram, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
-use crate::tokens::{TokenIssuer, TokenVerdict};
-
-/// The connection ID that a client makes up for its first packets has so many bytes at least (RFC 9000 §7.2).
-const CLIENTS_DCID_LEN_MIN: usize = 8;
+use crate::tokens::TokenIssuer;
 
 /// What makes an endpoint a server.
 #[derive(Debug)]
@@ -243,129 +238,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether a client may send its first packets to this connection ID: it is long enough to be made up by the client, or as
-    /// long as those that come with a Retry.
-    fn may_be_first_dst(&self, dst: &ConnectionId) -> bool {
-        let retry_len = self.config.cid_generator.cid_len();
-        dst.len() >= CLIENTS_DCID_LEN_MIN || (!dst.is_empty() && dst.len() == retry_len)
-    }
-
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
     fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
         match trailing_token(&datagram.payload).and_then(|token| self.connections.find_reset(&token)) {
             Some(handle) => Ok(Route::Connection(handle, datagram)),
             None => Err(datagram),
         }
-    }
-
-    fn handle_initial(
-        &mut self,
-        (now, came): (Instant, Instant),
-        packet: ProtectedPacket,
-        datagram: Datagram,
-        reply: &mut TransmitBatch,
-    ) -> Route {
-        if self.waiting.knows(&packet.dst) {
-            return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
-        }
-        let (Some(server), ProtectedKind::Initial { token, .. }) = (&self.server, &packet.kind) else {
-            return Route::Dropped(DropReason::NotAServer);
-        };
-        let Some(version) = packet.version else {
-            return Route::Dropped(DropReason::Malformed);
-        };
-        if !self.config.supports(version) {
-            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
-        }
-        // RFC 9000 §14.1: a client's first datagram is padded.
-        let is_padded = datagram.payload.len() >= usize::from(crate::config::MTU_MIN);
-        if !is_padded || !self.may_be_first_dst(&packet.dst) {
-            return Route::Dropped(DropReason::TooShort);
-        }
-        // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
-        // a half-open connection behind.
-        let aead = server.config.aead;
-        let Some(keys) = stateless::open_initial(&packet, version, &datagram.payload, aead) else {
-            return Route::Dropped(DropReason::Unauthenticated);
-        };
-        if self.waiting.is_full() || datagram.payload.len() > self.config.max_incoming_bytes {
-            return Route::Dropped(DropReason::Overloaded);
-        }
-        let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };
-        let (from, token) = ((first.addrs.remote, &first.dst), &datagram.payload[token.clone()]);
-        let proof = match self.shared.token_verifier.check(&server.issuer, now, version, from, token) {
-            TokenVerdict::Nothing => AddressProof::Missing,
-            TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
-            TokenVerdict::Known { window_hint } => AddressProof::Known { window_hint },
-            // RFC 9000 §8.1.2.
-            TokenVerdict::InvalidRetry => {
-                return Route::Reply(self.close_statelessly(
-                    &first,
-                    TransportErrorCode::INVALID_TOKEN,
-                    reply,
-                ));
-            }
-        };
-        // A short one is that of a Retry, or none that a client may send to.
-        let has_followed = matches!(proof, AddressProof::Retried { .. });
-        if packet.dst.len() < CLIENTS_DCID_LEN_MIN && !has_followed {
-            return Route::Dropped(DropReason::TooShort);
-        }
-        if self.shared.memory.receive.is_reserved_to(2) {
-            let code = TransportErrorCode::CONNECTION_REFUSED;
-            return Route::Reply(self.close_statelessly(&first, code, reply));
-        }
-        if proof == AddressProof::Missing && self.wants_proof(now, came) {
-            return self.write_retry(now, &first, reply);
-        }
-        let half_open = (proof == AddressProof::Missing).then(|| self.shared.open_half());
-        Route::Incoming(self.waiting.admit((first, keys), proof, datagram, half_open))
-    }
-
-    /// Whether a client that has proven nothing is sent a Retry. While there are many, some wait for their turn, and have repeated what
-    /// they sent. They come back with a token; what they had repeated is still there when fewer are half open, and no client waits for
-    /// what would come of it.
-    fn wants_proof(&mut self, now: Instant, came: Instant) -> bool {
-        match self.server.as_ref().map(|server| server.config.validation.retry) {
-            Some(RetryPolicy::Always) => true,
-            Some(RetryPolicy::Auto { half_open }) => {
-                let are_many = self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4);
-                if are_many {
-                    self.wanted_proof = Some(now);
-                }
-                are_many || self.wanted_proof.is_some_and(|wanted| came < wanted)
-            }
-            Some(RetryPolicy::Never) | None => false,
-        }
-    }
-
-    /// Asks a client to come back with a token, for which nothing is remembered (RFC 9000 §8.1.2).
-    fn write_retry(&mut self, now: Instant, first: &FirstPacket, reply: &mut TransmitBatch) -> Route {
-        let cid = match self.unused_cid() {
-            // Clients that follow must not all go to the same ID. A long header says how long it is, so it may be any other.
-            cid if cid.is_empty() => random_cid(&mut self.rng),
-            cid => cid,
-        };
-        let Some(server) = &self.server else {
-            return Route::Dropped(DropReason::NotAServer);
-        };
-        let cids = (&first.dst, &cid);
-        let (version, remote) = (first.version, first.addrs.remote);
-        let token = server.issuer.retry_token(&mut self.rng, now, version, remote, cids);
-        let len = stateless::write_retry(&mut self.rng, first, &cid, &token, reply);
-        Route::Reply(Transmit { addrs: first.addrs, ecn: Ecn::NotEct, len, segment_size: None })
-    }
-
-    /// Closes an attempt of which nothing is remembered.
-    fn close_statelessly(
-        &mut self,
-        first: &FirstPacket,
-        code: TransportErrorCode,
-        reply: &mut TransmitBatch,
-    ) -> Transmit {
-        let local_cid = self.config.cid_generator.generate(&mut self.rng);
-        let aead = self.server.as_ref().map(|server| server.config.aead).unwrap_or_default();
-        first.write_close(code, local_cid, aead, reply)
     }
 
     /// Answers a version that is not spoken here, if there is a server (RFC 9000 §6.1).
