@@ -116,8 +116,8 @@ impl<'c> Owners<'c> {
             SentFrame::Crypto { offset, len } => {
                 let tls = &mut self.handshake.tls;
                 match acked {
-                    true => tls.on_crypto_acked(space.level(), *offset, *len),
-                    false => tls.on_crypto_lost(space.level(), *offset, *len),
+                    true => tls.crypto.on_acked(space.level(), *offset, *len),
+                    false => tls.crypto.on_lost(space.level(), *offset, *len),
                 }
                 Pending::HANDSHAKE
             }

@@ -120,7 +120,7 @@ impl PtoContext<'_> {
         // Bytes of the handshake may wait for room in a window that is full of application data, which is not
         // acknowledged before the handshake is complete.
         let is_starved =
-            |space: &SpaceId| handshake.can_send(*space) && handshake.tls.wants_to_send(space.level());
+            |space: &SpaceId| handshake.can_send(*space) && handshake.tls.crypto.wants_to_send(space.level());
         let space = match SpaceId::OF_HANDSHAKE.into_iter().find(is_starved) {
             Some(space) => space,
             None if handshake.peer_validated_address() => return None,

@@ -329,7 +329,7 @@ impl Sender<'_> {
     pub(super) fn wants_any(&mut self) -> bool {
         let handshake = &*self.parts.handshake;
         let wants =
-            |&space: &SpaceId| handshake.can_send(space) && handshake.tls.wants_to_send(space.level());
+            |&space: &SpaceId| handshake.can_send(space) && handshake.tls.crypto.wants_to_send(space.level());
         (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(wants))
             || (self.can_send_data && self.parts.want_to_send())
     }

@@ -85,8 +85,8 @@ const AFTER_ACK: [Writer; 14] = [
     },
     Writer {
         bit: Pending::HANDSHAKE,
-        wants: |c| c.handshake.tls.wants_to_send(Level::OneRtt),
-        write: |c, _, out| c.handshake.tls.write(Level::OneRtt, out),
+        wants: |c| c.handshake.tls.crypto.wants_to_send(Level::OneRtt),
+        write: |c, _, out| c.handshake.tls.crypto.write(Level::OneRtt, out),
     },
     Writer {
         bit: Pending::TOKENS,
@@ -215,7 +215,7 @@ impl Writers<'_> {
         let probes = allowance == Allowance::Probe && self.space(space).is_some_and(|s| s.probes.is_due());
         let must_ask = ping_only || probes;
         if !space.is_data() {
-            self.handshake.tls.write(space.level(), out);
+            self.handshake.tls.crypto.write(space.level(), out);
         } else {
             if must_ask
                 && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_request())

@@ -5,6 +5,7 @@
 
 mod asked_repeats;
 pub(super) mod crypto_stream;
+mod crypto_streams;
 pub(super) mod early_data;
 mod initial_keys;
 mod keys;
@@ -287,7 +288,7 @@ impl HandshakeState {
     pub(super) fn discard_keys(&mut self, space: SpaceId) -> bool {
         let were_there = self.keys.discard(space);
         if were_there {
-            self.tls.discard(space.level());
+            self.tls.crypto.discard(space.level());
         }
         were_there
     }

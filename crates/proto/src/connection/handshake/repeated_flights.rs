@@ -22,7 +22,7 @@ impl HandshakeState {
     pub(in crate::connection) fn repeat_asked_flight(&mut self, now: Instant, pto: Duration) -> bool {
         let spaces = [SpaceId::Initial, SpaceId::Handshake];
         let is_missing =
-            |space: SpaceId| self.can_send(space) && self.tls.has_sent_unacked(space.level());
+            |space: SpaceId| self.can_send(space) && self.tls.crypto.has_sent_unacked(space.level());
         if !spaces.into_iter().any(is_missing) || !self.may_repeat_flight(now, Reminders::last_after(pto)) {
             return false;
         }
@@ -47,7 +47,7 @@ impl HandshakeState {
         let left = self.spaces.get(space).and_then(NumberSpace::last_ack_eliciting_sent);
         let is_due = left.is_some_and(|left| left <= left_before)
             && self.can_send(space)
-            && self.tls.has_sent_unacked(space.level())
+            && self.tls.crypto.has_sent_unacked(space.level())
             && !std::mem::replace(&mut self.end_repeated, true);
         if is_due {
             self.repeat(space);
@@ -82,7 +82,7 @@ impl HandshakeState {
 
     /// Sends again what the peer has not acknowledged, as a probe.
     fn repeat(&mut self, space: SpaceId) {
-        if self.can_send(space) && self.tls.repeat(space.level()) {
+        if self.can_send(space) && self.tls.crypto.repeat(space.level()) {
             self.demand_probe(space);
         }
     }

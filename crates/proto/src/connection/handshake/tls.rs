@@ -1,22 +1,21 @@
 //! The TLS handshake: its bytes at each encryption level, the keys and transport parameters that it brings (RFC 9001 §4).
 
+mod version;
+
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
+use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters};
 
-use super::crypto_stream::CryptoStream;
+use super::crypto_streams::CryptoStreams;
 use super::keys::PacketKeys;
 use super::versions::ServerVersions;
-use crate::crypto::{KeyEvent, Level, Peeked, Session, TlsError, peek_client_hello};
+use crate::crypto::{KeyEvent, Level, Session};
 use crate::error::TransportError;
 use crate::ids::SpaceId;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
-
-/// The alert of a message that lacks what must be in it (RFC 8446 §6).
-const MISSING_EXTENSION: u8 = 109;
 
 /// The alert of a message that has no place where it is (RFC 8446 §6).
 const UNEXPECTED_MESSAGE: u8 = 10;
@@ -51,8 +50,7 @@ pub(in crate::connection) struct HandshakeCids {
 pub(in crate::connection) struct TlsHandshake {
     side: Side,
     session: Session,
-    /// One for each [`Level`], while there is something to keep in it.
-    streams: [Option<Box<CryptoStream>>; 3],
+    pub(in crate::connection) crypto: CryptoStreams,
     /// Whether a server has asked TLS for the keys of early data.
     zero_rtt_checked: bool,
     /// On a server, until it has seen the whole ClientHello.
@@ -82,7 +80,7 @@ impl TlsHandshake {
         Self {
             side,
             session,
-            streams: Default::default(),
+            crypto: CryptoStreams::default(),
             zero_rtt_checked: false,
             negotiation: None,
             cids: HandshakeCids { local, original_dcid, peer_scid: None, retry_scid: None },
@@ -96,17 +94,9 @@ impl TlsHandshake {
         }
     }
 
-    fn stream(&self, level: Level) -> Option<&CryptoStream> {
-        self.streams[level as usize].as_deref()
-    }
-
-    fn stream_mut(&mut self, level: Level) -> &mut CryptoStream {
-        self.streams[level as usize].get_or_insert_default()
-    }
-
     /// Gives back the memory that nothing needs while the connection rests.
     pub(in crate::connection) fn rest(&mut self) {
-        self.streams.iter_mut().flatten().for_each(|stream| stream.rest());
+        self.crypto.rest();
     }
 
     /// Lets TLS write what it has to say, and takes new keys.
@@ -117,7 +107,7 @@ impl TlsHandshake {
             bytes.clear();
             let event = self.session.write_handshake(&mut bytes);
             if !bytes.is_empty() {
-                self.stream_mut(level).send(&bytes);
+                self.crypto.get_mut(level).send(&bytes);
             }
             match event {
                 Some(KeyEvent::Handshake(keys)) => packet_keys.set_handshake(keys),
@@ -150,10 +140,10 @@ impl TlsHandshake {
     ) -> Result<Progress, TransportError> {
         if self.side.is_server() && self.complete && level == Level::OneRtt && !frame.data.is_empty() {
             // No byte can be a part of anything that is taken, so none is kept (RFC 9000 §7.5).
-            self.stream_mut(level).refuse_gap(frame)?;
+            self.crypto.get_mut(level).refuse_gap(frame)?;
             return Err(self.session.refuse_message());
         }
-        self.stream_mut(level).on_frame(frame)?;
+        self.crypto.get_mut(level).on_frame(frame)?;
         if !self.negotiate(keys)? {
             return Ok(Progress::default());
         }
@@ -161,7 +151,7 @@ impl TlsHandshake {
         // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
         while level <= self.session.read_level() {
             // One message after the other: the level may change with each, and TLS takes nothing that goes on behind that.
-            let Some(message) = self.stream_mut(level).take_message() else { break };
+            let Some(message) = self.crypto.get_mut(level).take_message() else { break };
             let said_at = if is_excused { self.session.read_level() } else { level };
             self.refuse_key_update(said_at, &message)?;
             self.session.read_handshake(said_at, &message)?;
@@ -183,77 +173,6 @@ impl TlsHandshake {
         self.side.is_client() && level == Level::Initial && keys.zero_rtt().is_some()
     }
 
-    /// Makes a server say in Initial packets what belongs into Handshake packets.
-    #[cfg(test)]
-    pub(in crate::connection) fn misplace_flight(&mut self) {
-        let bytes = self.stream_mut(Level::Handshake).take_outgoing();
-        self.stream_mut(Level::Initial).send(&bytes);
-    }
-
-    /// Says `bytes` behind what TLS has said at a level.
-    #[cfg(test)]
-    pub(in crate::connection) fn say(&mut self, level: Level, bytes: &[u8]) {
-        self.stream_mut(level).send(bytes);
-    }
-
-    /// How many 1-RTT handshake bytes of the peer TLS has taken.
-    #[cfg(test)]
-    pub(in crate::connection) fn crypto_read(&self) -> u64 {
-        self.stream(Level::OneRtt).map_or(0, CryptoStream::read)
-    }
-
-    /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3). Returns
-    /// whether that is done.
-    fn negotiate(&mut self, keys: &mut PacketKeys) -> Result<bool, TransportError> {
-        let Some(negotiation) = &self.negotiation else { return Ok(true) };
-        let version = match peek_client_hello(self.stream(Level::Initial).map_or(&[], CryptoStream::in_order))
-        {
-            Peeked::Incomplete => return Ok(false),
-            Peeked::Parameters(parameters) => negotiation.choose(parameters),
-            Peeked::WithoutParameters => {
-                // RFC 9001 §8.2: missing_extension. TLS would take those of the drafts, under their old number.
-                let reason = "the client sends no transport parameters";
-                return Err(TransportError::new(TransportErrorCode::crypto(MISSING_EXTENSION), reason));
-            }
-            Peeked::Nonsense => keys.version(),
-        };
-        let negotiation = self.negotiation.take().filter(|_| version != keys.version());
-        let Some(mut negotiation) = negotiation else { return Ok(true) };
-        let internal =
-            |error: TlsError| TransportError::new(TransportErrorCode::INTERNAL_ERROR, error.to_string());
-        self.session = negotiation.session(version).map_err(internal)?;
-        self.switch_version(version, keys);
-        Ok(true)
-    }
-
-    /// The version will be chosen when the client's parameters are known.
-    pub(in crate::connection) fn set_negotiation(&mut self, negotiation: ServerVersions) {
-        self.negotiation = Some(Box::new(negotiation));
-    }
-
-    /// Goes over to another version. A server still opens what comes in the first one.
-    pub(in crate::connection) fn switch_version(&mut self, version: Version, keys: &mut PacketKeys) {
-        keys.switch_version(version);
-        self.session.set_version(version);
-    }
-
-    /// The client begins anew, after a Version Negotiation packet.
-    pub(in crate::connection) fn restart(
-        &mut self,
-        session: Session,
-        version: Version,
-        dcid: ConnectionId,
-        keys: &mut PacketKeys,
-    ) {
-        self.session = session;
-        self.streams = Default::default();
-        keys.restart(version, dcid);
-        keys.discard_zero_rtt();
-        self.cids.original_dcid = dcid;
-        // RFC 9369 §5: the token is of another version.
-        self.token.clear();
-    }
-
     /// On a client that resumes and wants to send early data: takes its keys, and returns the parameters that the
     /// server had when the session began.
     pub(in crate::connection) fn take_zero_rtt_keys(
@@ -268,7 +187,7 @@ impl TlsHandshake {
 
     /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
     fn check_level_is_finished(&self, level: Level) -> Result<(), TransportError> {
-        let Some(stream) = self.stream(level) else { return Ok(()) };
+        let Some(stream) = self.crypto.get(level) else { return Ok(()) };
         if level < self.session.read_level() && stream.has_unread() {
             // That it is a message is a guess, for something before it is missing.
             self.refuse_key_update(level, stream.first_unread())?;
@@ -337,7 +256,7 @@ impl TlsHandshake {
         self.cids.retry_scid = Some(scid);
         self.token = token.to_vec();
         keys.restart(keys.version(), scid);
-        self.stream_mut(Level::Initial).resend_unacked();
+        self.crypto.get_mut(Level::Initial).resend_unacked();
     }
 
     /// Initial packets carry a token of an earlier connection.
@@ -395,46 +314,11 @@ impl TlsHandshake {
     /// Nothing of the handshake is sent or read any more.
     pub(in crate::connection) fn let_go(&mut self) {
         self.session.let_go();
-        self.streams = Default::default();
+        self.crypto = CryptoStreams::default();
         self.negotiation = None;
     }
 
     // Frames.
-
-    /// Whether there are handshake bytes to send at a level.
-    pub(in crate::connection) fn wants_to_send(&self, level: Level) -> bool {
-        self.stream(level).is_some_and(CryptoStream::wants_to_send)
-    }
-
-    /// Writes handshake bytes of a level.
-    pub(in crate::connection) fn write(&mut self, level: Level, out: &mut FrameWriter<'_>) {
-        self.stream_mut(level).write(out);
-    }
-
-    pub(in crate::connection) fn on_crypto_acked(&mut self, level: Level, offset: u64, len: u32) {
-        self.stream_mut(level).on_acked(offset, len);
-    }
-
-    /// Whether something of a level has left that the peer has not acknowledged.
-    pub(in crate::connection) fn has_sent_unacked(&self, level: Level) -> bool {
-        self.stream(level).is_some_and(CryptoStream::has_sent_unacked)
-    }
-
-    /// What has left and the peer has not acknowledged is sent again; returns whether there is anything.
-    pub(in crate::connection) fn repeat(&mut self, level: Level) -> bool {
-        let stream = self.stream_mut(level);
-        stream.resend_unacked();
-        stream.has_sent_unacked()
-    }
-
-    pub(in crate::connection) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
-        self.stream_mut(level).on_lost(offset, len);
-    }
-
-    /// The keys of a level were discarded: nothing of it is sent or received any more (RFC 9001 §4.9).
-    pub(in crate::connection) fn discard(&mut self, level: Level) {
-        self.streams[level as usize] = None;
-    }
 
     /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
     pub(in crate::connection) fn wants_to_send_done(&self) -> bool {

@@ -201,7 +201,7 @@ fn what_follows_the_last_message_of_a_level_in_its_frame() {
         sent(&mut client, now).iter().for_each(|datagram| deliver(&mut server, now, datagram));
         sent(&mut server, now).iter().for_each(|datagram| deliver(&mut client, now, datagram));
         assert!(client.handshake.is_complete(), "the client is about to send its last flight");
-        client.handshake.tls.say(Level::Handshake, message);
+        client.handshake.tls.crypto.say(Level::Handshake, message);
         sent(&mut client, now).iter().for_each(|datagram| deliver(&mut server, now, datagram));
         assert!(lost(&mut server).is_some());
         assert_eq!(told_code(&mut client, &mut server, now), code, "{message:?}");

@@ -177,7 +177,7 @@ fn a_message_of_the_handshake_that_never_ends() {
         let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
         let mut pair = Pair::connected();
         // After the handshake the server's bytes go on behind its session tickets.
-        let read = pair.client.conn().handshake.tls.crypto_read();
+        let read = pair.client.conn().handshake.tls.crypto.read_of_one_rtt();
         for (connection, level, start) in [
             (&mut server, (SpaceId::Initial, PacketKind::Initial), 0),
             (pair.server.conn(), (DATA, PacketKind::OneRtt), 0),
@@ -197,7 +197,7 @@ fn a_message_of_the_handshake_that_never_ends() {
 #[test]
 fn session_tickets_without_end() {
     let mut pair = Pair::connected();
-    let start = pair.client.conn().handshake.tls.crypto_read();
+    let start = pair.client.conn().handshake.tls.crypto.read_of_one_rtt();
     // Type and length; lifetime, age_add, nonce, ticket, no extensions (RFC 8446 §4.6.1).
     let body = |n: u64| {
         let head = [&[0, 0, 14, 16][..], &[1; 4], &[8], &n.to_be_bytes(), &1_000_u16.to_be_bytes()].concat();

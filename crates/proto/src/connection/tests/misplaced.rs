@@ -49,7 +49,7 @@ fn a_flight_in_initial_packets_is_taken_from_a_server_that_takes_early_data() {
 
     let (mut client, mut server) = friends.half_way(now);
     assert_eq!(client.early_data(), EarlyData::Offered);
-    server.handshake.tls.misplace_flight();
+    server.handshake.tls.crypto.misplace_flight();
     exchange(&mut client, &mut server, now);
     assert_eq!((lost(&mut client), lost(&mut server)), (None, None));
     assert_eq!((client.early_data(), server.early_data()), (EarlyData::Accepted, EarlyData::Accepted));
@@ -63,7 +63,7 @@ fn without_early_data_it_is_refused() {
     let friends = Friends::new();
     let now = Instant::from_millis(1);
     let (mut client, mut server) = friends.half_way(now);
-    server.handshake.tls.misplace_flight();
+    server.handshake.tls.crypto.misplace_flight();
     exchange(&mut client, &mut server, now);
     match lost(&mut client) {
         Some(ConnectionError::Tls(_)) => {}

@@ -42,16 +42,16 @@ fn a_full_window_does_not_keep_the_handshake_waiting_forever() {
     let now = pair.now;
     let client = pair.client.conn();
     assert!(!client.handshake.is_confirmed());
-    client.handshake.tls.on_crypto_lost(SpaceId::Handshake.level(), 0, 52);
+    client.handshake.tls.crypto.on_lost(SpaceId::Handshake.level(), 0, 52);
     let mut batch = TransmitBatch::new(10);
     while client.poll_transmit(now, &mut batch).is_some() {}
     assert!(
-        !has_room(client) && client.handshake.tls.wants_to_send(Level::Handshake),
+        !has_room(client) && client.handshake.tls.crypto.wants_to_send(Level::Handshake),
         "the handshake starves"
     );
     let (at, reason) = client.poll_timeout().unwrap();
     assert_eq!(reason, TimerReason::Probe);
     client.handle_timeout(at);
     assert!(client.poll_transmit(at, &mut batch).is_some());
-    assert!(!client.handshake.tls.wants_to_send(Level::Handshake));
+    assert!(!client.handshake.tls.crypto.wants_to_send(Level::Handshake));
 }
