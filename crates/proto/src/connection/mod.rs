@@ -40,6 +40,7 @@ mod close_answers;
 mod coupling;
 mod datagram_builder;
 mod delivery;
+mod discarding;
 mod dispatch;
 mod extensions;
 mod handshake;
