@@ -59,6 +59,7 @@ mod path_validation;
 mod payload;
 mod probing;
 mod progress;
+mod protected_frames;
 mod receive;
 mod recovery;
 mod reinjection;
