@@ -4,10 +4,10 @@
 //! Knows no stream and no flow control. Memory is bounded by dropping; what is dropped before it was sent is counted and
 //! reported.
 
+mod incoming;
 mod outgoing;
 mod turn;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,10 +15,11 @@ use fulmar_base::Instant;
 use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode};
 use thiserror::Error;
 
+use self::incoming::Incoming;
 use self::outgoing::Outgoing;
 use self::turn::Turn;
 use crate::TransportError;
-use crate::memory::{Reservation, SharedMemory};
+use crate::memory::SharedMemory;
 use crate::packet::{FrameWriter, Protection};
 use crate::slices::{adopt, may_pin};
 
@@ -121,7 +122,7 @@ pub struct DatagramStats {
 /// The datagrams of a connection.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
-    incoming: Queue,
+    incoming: Incoming,
     outgoing: Outgoing,
     /// What they have sent while streams waited.
     pub(crate) turn: Turn,
@@ -148,7 +149,7 @@ impl Datagrams {
     /// buffer datagrams are refused.
     pub(crate) fn new(receive_buffer: Option<usize>, send_buffer: usize, memory: Arc<SharedMemory>) -> Self {
         Self {
-            incoming: Queue::new(receive_buffer.unwrap_or(0), memory),
+            incoming: Incoming::new(receive_buffer.unwrap_or(0), memory),
             outgoing: Outgoing::new(send_buffer),
             turn: Turn::default(),
             is_accepting: receive_buffer.is_some(),
@@ -350,55 +351,6 @@ impl Datagrams {
             notices_lost: drops.notices_lost,
             dropped_incoming: self.dropped_incoming,
         }
-    }
-}
-
-/// Datagrams that wait for the application, in the order of their arrival.
-#[derive(Debug)]
-struct Queue {
-    queue: VecDeque<Bytes>,
-    limit: usize,
-    /// Holds the sum of the lengths, with [`OVERHEAD_BYTES`] for each.
-    reservation: Reservation,
-}
-
-impl Queue {
-    fn new(limit: usize, memory: Arc<SharedMemory>) -> Self {
-        Self { queue: VecDeque::new(), limit, reservation: Reservation::new(memory) }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.reservation.held()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn has_room(&self, len: usize) -> bool {
-        let (bytes, limit) = (self.bytes() + (len + OVERHEAD_BYTES) as u64, self.limit as u64);
-        bytes <= limit && bytes <= self.reservation.limit_of_half(limit)
-    }
-
-    fn pop(&mut self) -> Option<Bytes> {
-        let data = self.queue.pop_front()?;
-        self.reservation.set_held(self.bytes() - (data.len() + OVERHEAD_BYTES) as u64);
-        Some(data)
-    }
-
-    /// Makes room and adds `data`. Returns how many datagrams were dropped: `data` itself too if it is larger
-    /// than the whole queue.
-    fn push_dropping_oldest(&mut self, data: Bytes) -> u64 {
-        let mut dropped = 0;
-        while !self.has_room(data.len()) {
-            dropped += 1;
-            if self.pop().is_none() {
-                return dropped;
-            }
-        }
-        self.reservation.set_held(self.bytes() + (data.len() + OVERHEAD_BYTES) as u64);
-        self.queue.push_back(data);
-        dropped
     }
 }
 
