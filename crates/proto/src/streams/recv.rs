@@ -1,12 +1,14 @@
 //! The receiving half of a stream (RFC 9000 §3.2).
 
+mod reading;
+
 use bytes::Bytes;
 use fulmar_wire::{FrameType, ResetStream, ResetStreamAt, Stream, TransportErrorCode, VarInt};
 
+use self::reading::Wait;
 use super::RecvContext;
 use super::assembler::Assembler;
 use super::flow::ReceiveWindow;
-use super::handles::{Chunk, ReadError};
 use super::receive_budget::ReceiveBudget;
 use crate::TransportError;
 use crate::reliable::{Latest, Once};
@@ -48,11 +50,6 @@ struct PartialReset {
     code: VarInt,
     /// So many bytes are read all the same; those behind are not.
     reliable_size: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Wait {
-    ordered: bool,
 }
 
 /// What a frame has changed.
@@ -284,80 +281,6 @@ impl RecvHalf {
         }
         connection.consume(bytes);
         connection.announce_with(&self.window);
-    }
-
-    /// The code of the peer's reset, or `None` if there will be none. What comes before the reset may be unread.
-    pub(super) fn received_reset(&mut self) -> Result<Option<VarInt>, ReadError> {
-        if self.state == State::Stopped {
-            return Err(ReadError::ClosedStream);
-        }
-        let end = self.known_end();
-        self.waiting_for_reset = end.is_none();
-        end.ok_or(ReadError::Blocked)
-    }
-
-    /// How the stream ends, if that is known: with this code, or with all of its data.
-    fn known_end(&self) -> Option<Option<VarInt>> {
-        let complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
-        match (self.state, self.partial_reset) {
-            (State::Reset(code), _) => Some(Some(code)),
-            (_, Some(partial)) => Some(Some(partial.code)),
-            (_, None) => complete.then_some(None),
-        }
-    }
-
-    /// Whether to wake the application. It is woken once for each time that it was told to wait.
-    fn take_readable(&mut self) -> bool {
-        let reset = self.waiting_for_reset && self.known_end().is_some();
-        self.waiting_for_reset &= !reset;
-        self.take_data_readable() || reset
-    }
-
-    fn take_data_readable(&mut self) -> bool {
-        let Some(wait) = self.waiting else { return false };
-        let readable = match self.state {
-            State::Open => {
-                self.assembler.is_readable(wait.ordered)
-                    || self.partial_reset_code().is_some()
-                    || self.final_size == Some(self.window.consumed())
-            }
-            State::Reset(_) => true,
-            State::Stopped => false,
-        };
-        if readable {
-            self.waiting = None;
-        }
-        readable
-    }
-
-    /// Reads for the application; see [`super::RecvHandle::read`]. What ends the half is remembered by the
-    /// caller: after `Ok(None)` and [`ReadError::Reset`] nobody needs it any more.
-    #[inline]
-    pub(super) fn read(
-        &mut self,
-        max_len: usize,
-        ordered: bool,
-        connection: &mut ReceiveWindow,
-    ) -> Result<Option<Chunk>, ReadError> {
-        match self.state {
-            State::Stopped => return Err(ReadError::ClosedStream),
-            State::Reset(code) => return Err(ReadError::Reset(code)),
-            State::Open => {}
-        }
-        if let Some((offset, bytes)) = self.assembler.read(max_len, ordered) {
-            self.consume(bytes.len() as u64, connection);
-            let fin = self.final_size == Some(self.window.consumed()) && self.partial_reset.is_none();
-            return Ok(Some(Chunk { offset, bytes, fin }));
-        }
-        if let Some(code) = self.partial_reset_code() {
-            self.discard_rest(connection);
-            return Err(ReadError::Reset(code));
-        }
-        if self.final_size == Some(self.window.consumed()) {
-            return Ok(None);
-        }
-        self.waiting = Some(Wait { ordered });
-        Err(ReadError::Blocked)
     }
 
     /// The application wants no more data. Returns whether nobody needs this half any more.

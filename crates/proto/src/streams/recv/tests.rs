@@ -3,6 +3,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::{Dir, Side, StreamId};
 
+use super::super::handles::ReadError;
 use super::*;
 
 struct Fixture {
