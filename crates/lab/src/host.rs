@@ -4,6 +4,7 @@
 //! their timers ring, send what they want sent - and watches that they behave.
 
 mod client_paths;
+mod outbox;
 mod race;
 mod session;
 
@@ -17,15 +18,15 @@ use fulmar_proto::{
     ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, EarlyData, Ecn, Endpoint,
     EndpointConfig, FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
-use fulmar_sim::{Distribution, NodeId, Packet, World};
+use fulmar_sim::{Distribution, Packet};
 
 use self::client_paths::ClientPaths;
 use self::race::{Race, Rival};
-use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight, Kept};
-use crate::{Application, Trace, Workload};
+use crate::{Application, Workload};
 
 pub(crate) use self::client_paths::ClientPath;
+pub(crate) use self::outbox::Outbox;
 pub use self::session::{Peaks, Session};
 
 /// What the content of applications is made of that begin before their handshake.
@@ -64,29 +65,6 @@ pub struct Host {
     early_data: bool,
     /// The pairs of addresses over which its connections have paths.
     paths: Vec<ClientPath>,
-}
-
-/// Where a host sends its packets.
-pub(crate) struct Outbox<'a> {
-    pub(crate) now: Instant,
-    pub(crate) node: NodeId,
-    pub(crate) world: &'a mut World,
-    pub(crate) trace: &'a mut Trace,
-    /// The host that sends, and the file that its packets go to.
-    pub(crate) side: Side,
-    pub(crate) capture: &'a mut Option<Capture>,
-}
-
-impl Outbox<'_> {
-    fn send(&mut self, source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: &[u8]) {
-        let payload = self.world.buffers().copy_of(payload);
-        let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
-        self.trace.on_sent(self.now, &packet);
-        if let Some(capture) = self.capture {
-            capture.on_packet(self.side, self.now, &packet);
-        }
-        self.world.send(self.node, packet);
-    }
 }
 
 impl Host {
