@@ -5,6 +5,7 @@
 //! closed and forgotten.
 
 mod erasure;
+mod links;
 mod paths;
 mod scenario;
 
