@@ -6,7 +6,10 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `mod` | [`Application`]: events, tasks and their times, opening streams |
+//! | `mod` | [`Application`]: events |
+//! | `opening` | opening streams and accepting them |
+//! | `tasks` | what is to be done, and when |
+//! | `reads` | when something was read, and how much |
 //! | `sending` | one direction of a stream, at its source |
 //! | `receiving` | one direction of a stream, at its end |
 //! | `messages` | unreliable datagrams |
@@ -14,10 +17,13 @@
 
 mod frames;
 mod messages;
+mod opening;
+mod reads;
 mod receiving;
 mod sending;
+mod tasks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -30,6 +36,8 @@ pub use self::messages::Messages;
 pub use self::receiving::{Receiving, ReceivingEnd};
 pub use self::sending::{Sending, SendingEnd, SendingFate};
 
+use self::reads::Reads;
+use self::tasks::{Pace, Task, Tasks};
 use crate::Workload;
 use crate::content::Content;
 use crate::workload::draw;
@@ -57,38 +65,15 @@ pub struct Application {
     waits_to_open: Option<Dir>,
     /// The stream that this side opened last.
     last_opened: Option<StreamId>,
-    first_read: Option<Instant>,
-    last_read: Option<Instant>,
-    read_gap_max: Option<Duration>,
-    bytes_read: u64,
+    reads: Reads,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     messages: Messages,
     /// One for each stream of frames of the workload.
     frames: Vec<Frames>,
-    /// What is to be done, by time and then in the order in which it was decided.
-    tasks: BTreeSet<(Instant, u64, Task)>,
-    tasks_made: u64,
+    tasks: Tasks,
     /// What happened to paths, for who manages them.
     path_events: Vec<PathEvent>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Task {
-    Open,
-    Write(StreamId),
-    Read(StreamId),
-    SendMessage,
-    SendFrame(usize),
-}
-
-/// Whether a stream task is over for now, or wants to go on after a rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    /// An event will follow, or nothing.
-    Wait,
-    /// After this time.
-    Rest(Duration),
 }
 
 impl Application {
@@ -107,14 +92,10 @@ impl Application {
             lost: None,
             waits_to_open: None,
             last_opened: None,
-            first_read: None,
-            last_read: None,
-            read_gap_max: None,
-            bytes_read: 0,
+            reads: Reads::default(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
-            tasks: BTreeSet::new(),
-            tasks_made: 0,
+            tasks: Tasks::default(),
             path_events: Vec::new(),
         }
     }
@@ -165,22 +146,22 @@ impl Application {
 
     /// When something was read first.
     pub fn first_read(&self) -> Option<Instant> {
-        self.first_read
+        self.reads.first
     }
 
     /// When something was read last: bytes of a stream, or its end.
     pub fn last_read(&self) -> Option<Instant> {
-        self.last_read
+        self.reads.last
     }
 
     /// The longest time between two reads.
     pub fn read_gap_max(&self) -> Option<Duration> {
-        self.read_gap_max
+        self.reads.gap_max
     }
 
     /// Bytes of all streams that were read.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.bytes_read
+        self.reads.bytes
     }
 
     /// Whether the workload is done and every stream has come to an end that this side knows of.
@@ -209,7 +190,7 @@ impl Application {
 
     /// When the application wants to do something next, although nothing happened.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
-        self.tasks.first().map(|(at, ..)| *at)
+        self.tasks.first()
     }
 
     /// What happened to paths since this was asked last.
@@ -222,11 +203,9 @@ impl Application {
         while let Some(event) = connection.poll_event() {
             self.on_event(now, connection, event)?;
         }
-        while let Some(&(at, number, task)) = self.tasks.first()
-            && at <= now
-            && self.lost.is_none()
+        while self.lost.is_none()
+            && let Some(task) = self.tasks.take_due(now)
         {
-            self.tasks.remove(&(at, number, task));
             self.perform(now, connection, task)?;
         }
         Ok(())
@@ -308,11 +287,7 @@ impl Application {
                 let pace =
                     receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?;
                 if before != (receiving.bytes(), receiving.end()) {
-                    self.first_read.get_or_insert(now);
-                    let gap = self.last_read.map(|last| now - last);
-                    self.read_gap_max = self.read_gap_max.max(gap);
-                    self.last_read = Some(now);
-                    self.bytes_read += receiving.bytes() - before.0;
+                    self.reads.note(now, receiving.bytes() - before.0);
                     if workload.times_reads {
                         receiving.note_time(now);
                     }
@@ -338,79 +313,8 @@ impl Application {
         Ok(())
     }
 
-    /// Opens the next stream of the workload.
-    fn open(&mut self, now: Instant, connection: &mut Connection) -> Result<Pace, String> {
-        while self.streams_to_open > 0 && !self.is_in_sequence() {
-            let bidirectional = self.workload.bidirectional;
-            let drawn = if self.rng.chance(bidirectional) { Dir::Bi } else { Dir::Uni };
-            // What was refused is tried again, not something else.
-            let dir = self.waits_to_open.take().unwrap_or(drawn);
-            let Some(id) = connection.streams().open(dir) else {
-                self.waits_to_open = Some(dir);
-                return Ok(Pace::Wait);
-            };
-            self.streams_to_open -= 1;
-            self.last_opened = Some(id);
-            let size = draw(&self.workload.size, &mut self.rng);
-            self.start_sending(now, id, size)?;
-            if dir == Dir::Bi {
-                self.start_receiving(id)?;
-            }
-            if let Some(pause) = pause(&self.workload, &mut self.rng) {
-                return Ok(Pace::Rest(pause));
-            }
-        }
-        Ok(Pace::Wait)
-    }
-
-    /// Whether the next stream has to wait for the end of the one before it.
-    fn is_in_sequence(&self) -> bool {
-        let Some(last) = self.last_opened.filter(|_| self.workload.in_sequence) else { return false };
-        self.sending.get(&last).is_some_and(|sending| !sending.is_over())
-            || self.receiving.get(&last).is_some_and(|receiving| !receiving.is_over())
-    }
-
-    /// Opens the next stream if the one before it has just ended.
-    fn continue_sequence(&mut self, now: Instant) {
-        if self.workload.in_sequence && self.streams_to_open > 0 && !self.is_in_sequence() {
-            self.plan(now, Task::Open);
-        }
-    }
-
-    fn accept(&mut self, now: Instant, connection: &mut Connection, dir: Dir) -> Result<(), String> {
-        while let Some(id) = connection.streams().accept(dir) {
-            if id.dir() != dir || id.initiator() == self.side {
-                return Err(format!("accepted stream {id}, which the peer cannot have opened"));
-            }
-            self.start_receiving(id)?;
-            if dir == Dir::Bi {
-                let size = draw(&self.workload.reply, &mut self.rng);
-                self.start_sending(now, id, size)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn start_sending(&mut self, now: Instant, id: StreamId, size: u64) -> Result<(), String> {
-        let sending = Sending::new(id, size, &self.workload, &mut self.rng);
-        if self.sending.insert(id, sending).is_some() {
-            return Err(format!("stream {id} was opened twice"));
-        }
-        self.plan(now, Task::Write(id));
-        Ok(())
-    }
-
-    fn start_receiving(&mut self, id: StreamId) -> Result<(), String> {
-        let receiving = Receiving::new(id, &self.workload, &mut self.rng);
-        match self.receiving.insert(id, receiving) {
-            None => Ok(()),
-            Some(_) => Err(format!("stream {id} was opened twice")),
-        }
-    }
-
     fn plan(&mut self, at: Instant, task: Task) {
-        self.tasks_made += 1;
-        self.tasks.insert((at, self.tasks_made, task));
+        self.tasks.plan(at, task);
     }
 
     fn known_key(&self) -> Result<u64, String> {
