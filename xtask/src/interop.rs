@@ -20,8 +20,6 @@ mod trace;
 mod web;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -127,7 +125,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         tally.add(run_links(options, &dir)?);
     }
     if is_wanted(NetworkChoice::Emulated) {
-        tally.add(run_emulated(options, &dir)?);
+        tally.add(emulated::run(options, &dir)?);
     }
     if tally.skipped > 0 {
         eprintln!("skipped: {} of {} interop cases", tally.skipped, tally.total);
@@ -279,118 +277,6 @@ fn loopback_pairs(choices: &[PeerChoice]) -> Vec<Pair> {
             | PeerChoice::Curl
             | PeerChoice::Chromium
             | PeerChoice::Caddy => Vec::new(),
-        })
-        .collect()
-}
-
-fn run_emulated(options: &Options, dir: &Path) -> Result<Tally> {
-    let strangers = emulated_strangers(options);
-    let pairs = match options.peers.contains(&PeerChoice::SelfCheck) {
-        true => strangers.iter().map(|&peer| emulated::Pair { server: peer, client: peer }).collect(),
-        false => emulated_pairs(&strangers),
-    };
-    let mut cases: Vec<emulated::Case> = options.choose();
-    if options.quick && options.cases.is_empty() {
-        cases = emulated::Case::QUICK.to_vec();
-    }
-    if pairs.is_empty() || cases.is_empty() {
-        return Ok(Tally::default());
-    }
-    if let Some(reason) = network::obstacle() {
-        eprintln!("the cases on the emulated network are skipped: {reason}");
-        let total = cases.len() * pairs.len();
-        return Ok(Tally { total, failed: 0, skipped: total });
-    }
-    let programs = emulated::Programs::prepare(&strangers, &dir.join("peers"), options.fulmar.as_deref())?;
-    let stage = emulated::Stage::prepare(dir, programs)?;
-    let outcomes = run_in_parallel(options, &stage, &cases, &pairs);
-    if !options.json {
-        println!("{}", emulated::render(&cases, &pairs, &outcomes));
-    }
-    Ok(Tally {
-        total: outcomes.len(),
-        failed: outcomes.iter().filter(|outcome| outcome.is_failure()).count(),
-        skipped: outcomes.iter().filter(|outcome| outcome.is_skipped()).count(),
-    })
-}
-
-/// Runs each case for each pair, several at a time.
-fn run_in_parallel(
-    options: &Options,
-    stage: &emulated::Stage,
-    cases: &[emulated::Case],
-    pairs: &[emulated::Pair],
-) -> Vec<emulated::Outcome> {
-    let work: Vec<_> = cases.iter().flat_map(|case| pairs.iter().map(|pair| (*case, *pair))).collect();
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((case, pair)) = work.get(number) else { return };
-                    let outcome = run_emulated_case(stage, *case, *pair, number);
-                    if options.json {
-                        println!("{}", outcome.to_json());
-                    } else {
-                        eprintln!("{}", outcome.to_line());
-                    }
-                    outcomes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(outcome);
-                }
-            });
-        }
-    });
-    outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn run_emulated_case(
-    stage: &emulated::Stage,
-    case: emulated::Case,
-    pair: emulated::Pair,
-    number: usize,
-) -> emulated::Outcome {
-    let start = Instant::now();
-    let verdict = match stage.obstacle(case, pair) {
-        Some(reason) => emulated::Verdict::Skip(reason),
-        None => match stage.run(case, pair, number) {
-            Ok(None) => emulated::Verdict::Pass,
-            Ok(Some(kbit_per_s)) => emulated::Verdict::Measured(kbit_per_s),
-            Err(error) => emulated::Verdict::Fail(error.to_string()),
-        },
-    };
-    emulated::Outcome { case, pair, verdict, seconds: start.elapsed().as_secs_f64() }
-}
-
-/// The peers that are to meet Fulmar, itself among them.
-fn emulated_strangers(options: &Options) -> Vec<emulated::Peer> {
-    use emulated::Peer;
-    if options.peers.is_empty() {
-        return Peer::value_variants().to_vec();
-    }
-    options
-        .peers
-        .iter()
-        .filter_map(|choice| match choice {
-            PeerChoice::Fulmar => Some(Peer::Fulmar),
-            PeerChoice::Quinn => Some(Peer::Quinn),
-            PeerChoice::QuicGo => Some(Peer::QuicGo),
-            PeerChoice::Aioquic => Some(Peer::Aioquic),
-            PeerChoice::Ngtcp2 => Some(Peer::Ngtcp2),
-            PeerChoice::SelfCheck | PeerChoice::Curl | PeerChoice::Chromium | PeerChoice::Caddy => None,
-        })
-        .collect()
-}
-
-fn emulated_pairs(strangers: &[emulated::Peer]) -> Vec<emulated::Pair> {
-    use emulated::{Pair, Peer};
-    strangers
-        .iter()
-        .flat_map(|&peer| match peer {
-            Peer::Fulmar => vec![Pair { server: peer, client: peer }],
-            _ => {
-                vec![Pair { server: Peer::Fulmar, client: peer }, Pair { server: peer, client: Peer::Fulmar }]
-            }
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 mod case;
 mod load;
+mod matrix;
 mod peers;
 mod rules;
 mod run;
@@ -9,6 +10,7 @@ mod table;
 
 pub(super) use self::case::Case;
 pub(crate) use self::load::{LoadOptions, run as run_load};
-pub(super) use self::peers::{Pair, Peer, Programs};
-pub(super) use self::run::Stage;
-pub(super) use self::table::{Outcome, Verdict, render};
+pub(super) use self::matrix::run;
+use self::peers::{Pair, Peer, Programs};
+use self::run::Stage;
+use self::table::{Outcome, Verdict, render};
