@@ -1,7 +1,7 @@
 //! Two ends in memory: packets are byte buffers, and the tests decide which arrive.
 
 use bytes::Bytes;
-use fulmar_wire::{Dialect, Frame, frames};
+use fulmar_wire::{Dialect, Frame, VarInt, frames};
 
 use super::*;
 use crate::TransportError;
@@ -9,6 +9,7 @@ use crate::packet::{FrameWriter, SentFrames};
 
 mod attacks;
 mod control;
+mod credit;
 mod ends;
 mod memory;
 mod reset_at;
@@ -166,6 +167,14 @@ impl End {
         assert_eq!((streams.lost.len(), streams.fresh.len(), streams.control.len()), (0, 0, 0));
         assert_eq!(streams.window.unconsumed(), 0);
     }
+}
+
+fn code(value: u32) -> VarInt {
+    VarInt::from_u32(value)
+}
+
+fn default_pair() -> (End, End) {
+    pair(&StreamsConfig::default(), &StreamsConfig::default())
 }
 
 /// A client and a server that know each other's limits.

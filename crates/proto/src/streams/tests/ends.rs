@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn default_pair() -> (End, End) {
-    pair(&StreamsConfig::default(), &StreamsConfig::default())
-}
-
 /// The STREAM frames of a packet: their offsets, lengths and ends.
 fn stream_frames(packet: &Packet) -> Vec<(u64, usize, bool)> {
     frames(&packet.payload, Dialect::SinglePath)

@@ -4,14 +4,6 @@ use fulmar_wire::{ResetStream, ResetStreamAt, TransportErrorCode};
 
 use super::*;
 
-fn default_pair() -> (End, End) {
-    pair(&StreamsConfig::default(), &StreamsConfig::default())
-}
-
-fn code(number: u32) -> VarInt {
-    number.into()
-}
-
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 251) as u8).collect()
 }
