@@ -1,3 +1,6 @@
+mod config;
+mod receive_memory;
+
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -69,52 +72,6 @@ fn an_id_is_the_nearest_one_with_its_low_bits() {
     assert_eq!(restore_id(2, 65_536), 65_538);
     assert_eq!(restore_id(65_530, 65_536), 65_530);
     assert_eq!(restore_id(65_530, 3), 65_530, "there are none below 0");
-}
-
-#[test]
-fn there_are_no_repairs_without_a_decoder_that_knows_their_code() {
-    let config = FecConfig { code: FecCode::Rlc, ..FecConfig::default() };
-    let announced = config.parameters();
-    assert!(FecSender::new(&config, &announced).is_some());
-    let without = FecParameters { schemes: VarInt::from_u32(3), ..announced };
-    assert!(FecSender::new(&config, &without).is_none());
-    let other = FecParameters { version: VarInt::from_u32(2), ..announced };
-    let peer = TransportParameters { fec: Some(other), ..TransportParameters::default() };
-    assert!(Fec::new(&config, &peer, SharedMemory::new(0)).sender.is_none(), "of another version");
-}
-
-#[test]
-fn dialect_x_is_spoken_where_both_ends_have_it_and_dialect_m_where_it_is_the_only_one() {
-    let config = |dialects| FecConfig { dialects, ..FecConfig::default() };
-    let announced = |dialects: FecDialects, scheme| TransportParameters {
-        fec: dialects.has_x().then(|| FecConfig::default().parameters()),
-        enable_fec: dialects.has_m().into(),
-        decoder_fec_scheme: VarInt::from_u32(if dialects.has_m() { scheme } else { 0 }),
-        ..TransportParameters::default()
-    };
-    let spoken = |local, peer: &TransportParameters| {
-        let fec = Fec::new(&config(local), peer, SharedMemory::new(0));
-        (fec.sender.map(|sender| sender.dialect()), fec.receiver.unwrap().dialect())
-    };
-    let (x, m) = (FecDialect::X, FecDialect::M);
-    for (local, peer, expected) in [
-        (FecDialects::X, FecDialects::X, (Some(x), x)),
-        (FecDialects::X, FecDialects::Both, (Some(x), x)),
-        (FecDialects::X, FecDialects::M, (None, x)),
-        (FecDialects::M, FecDialects::X, (None, m)),
-        (FecDialects::M, FecDialects::Both, (Some(m), m)),
-        (FecDialects::M, FecDialects::M, (Some(m), m)),
-        (FecDialects::Both, FecDialects::X, (Some(x), x)),
-        (FecDialects::Both, FecDialects::Both, (Some(x), x)),
-        (FecDialects::Both, FecDialects::M, (Some(m), m)),
-    ] {
-        assert_eq!(spoken(local, &announced(peer, 1)), expected, "{local:?} with {peer:?}");
-    }
-    let disabled = TransportParameters { enable_fec: 0, ..announced(FecDialects::M, 1) };
-    assert_eq!(spoken(FecDialects::M, &disabled).0, None, "disabled");
-    for scheme in [0, 3] {
-        assert_eq!(spoken(FecDialects::M, &announced(FecDialects::M, scheme)).0, None, "nothing it decodes");
-    }
 }
 
 #[test]
@@ -396,99 +353,4 @@ fn data_with_a_deadline_is_of_use_for_as_long_as_the_mode_says() {
     assert_eq!([40, 600].map(|millis| within(deadline(millis)).as_millis()), [40, 600]);
     // A stream may be protected so in any mode.
     assert_eq!(within(FecMode::Tail), Duration::from_millis(150));
-}
-
-#[test]
-fn modes_and_codes_are_named_by_text() {
-    let within = Duration::from_millis(150);
-    assert_eq!("tail".parse(), Ok(FecMode::Tail));
-    assert_eq!("none".parse(), Ok(FecMode::None));
-    assert_eq!("constant:20,10".parse(), Ok(FecMode::Constant { source: 20, repair: 10 }));
-    assert_eq!("deadline:150".parse(), Ok(FecMode::Deadline { within }));
-    for wrong in ["", "tail:1", "constant", "constant:1", "constant:1,x", "deadline", "deadline:-1"] {
-        assert!(wrong.parse::<FecMode>().is_err(), "{wrong}");
-    }
-    assert_eq!("rlc".parse(), Ok(FecCode::Rlc));
-    assert!("lt".parse::<FecCode>().is_err());
-    assert_eq!("both".parse(), Ok(FecDialects::Both));
-    assert!("y".parse::<FecDialects>().is_err());
-}
-
-#[test]
-fn configurations_that_make_no_sense_are_named() {
-    let problem = |mode, code, window| FecConfig { mode, code, window, ..FecConfig::default() }.problem();
-    let constant = |source, repair| FecMode::Constant { source, repair };
-    assert_eq!(FecConfig::default().problem(), None);
-    assert!(problem(FecMode::Tail, FecCode::Xor, 0).is_some());
-    assert!(problem(constant(2, 2), FecCode::Xor, 256).is_some());
-    assert!(problem(constant(20, 10), FecCode::ReedSolomon, 19).is_some());
-    assert!(problem(constant(201, 1), FecCode::ReedSolomon, 256).is_some());
-    assert!(problem(FecMode::Deadline { within: Duration::ZERO }, FecCode::Xor, 256).is_some());
-    assert_eq!(problem(constant(200, 55), FecCode::ReedSolomon, 256), None);
-    let in_m = FecConfig { dialects: FecDialects::M, ..FecConfig::default() };
-    assert_eq!(in_m.problem(), None);
-    assert!(FecConfig { window: 19, ..in_m }.problem().is_some());
-    assert!(FecConfig { code: FecCode::Rlc, ..in_m }.problem().is_some());
-}
-
-/// The source symbols of a round.
-const ROUND: [&[u8]; 2] = [b"lost", b"other"];
-
-/// A receiver with a window of 64 symbols takes a source symbol.
-fn take(receiver: &mut FecReceiver, round: u16, index: u16) {
-    receiver.on_sid(&FecSid { id: round * 2 + index }).unwrap();
-    receiver.end_packet(ROUND[usize::from(index)]).unwrap();
-}
-
-/// A receiver takes the repair symbol over both symbols of a round; returns which of them it recovers.
-fn repaired(receiver: &mut FecReceiver, round: u16) -> Option<u16> {
-    let first = u64::from(round) * 2;
-    let mut window = fulmar_fec::SourceWindow::new(2).starting_at(first);
-    for source in ROUND {
-        window.push(source).unwrap();
-    }
-    let mut symbol = Vec::new();
-    window.repair(&fulmar_fec::Xor, &window.repair_from(first, 0).unwrap(), &mut symbol).unwrap();
-    let repair = FecRepair { scheme: 0, first: first as u16, more: 1, key: 0, symbol: &symbol };
-    receiver.on_repair(&repair).unwrap();
-    let (id, frames) = receiver.next_recovered()?;
-    let index = (id - first) as u16;
-    assert_eq!(frames, ROUND[usize::from(index)]);
-    Some(index)
-}
-
-/// Tells a receiver of a symbol that is lost; returns whether that is recovered.
-fn recovers(receiver: &mut FecReceiver, round: u16) -> bool {
-    take(receiver, round, 1);
-    repaired(receiver, round) == Some(0)
-}
-
-#[test]
-fn decoders_share_the_memory_of_the_endpoint_and_wait_for_those_that_end() {
-    let config = FecConfig { window: 64, ..FecConfig::default() };
-    // Each takes 64 symbols of 1,502 bytes with 64 coefficients, rounded up: 96 KiB and the 16 KiB that are free.
-    let memory = SharedMemory::new(200 << 10);
-    let receiver = || FecReceiver::new(&config, None, Reservation::new(memory.clone()));
-    let (mut first, mut second, mut third) = (receiver(), receiver(), receiver());
-    assert!(recovers(&mut first, 0) && recovers(&mut second, 0));
-    assert!(!recovers(&mut third, 0), "nothing is left");
-    let mut stats = FecStats::default();
-    third.add_stats(&mut stats);
-    assert_eq!((stats.repairs_received, stats.repairs_dropped), (1, 1));
-    assert!(recovers(&mut first, 1), "others go on");
-    drop(second);
-    // What arrived when there was no memory is not recovered, whatever comes late.
-    take(&mut third, 0, 0);
-    assert_eq!(repaired(&mut third, 0), None);
-    assert!(recovers(&mut third, 1));
-    drop((first, third));
-    assert_eq!(memory.reserved(), 0);
-}
-
-#[test]
-fn dialects_have_names() {
-    for (name, dialects) in [("x", FecDialects::X), ("m", FecDialects::M), ("both", FecDialects::Both)] {
-        assert_eq!(name.parse(), Ok(dialects));
-    }
-    assert_eq!("y".parse::<FecDialects>().unwrap_err().to_string(), "not one of x, m and both");
 }
