@@ -43,6 +43,7 @@ mod mutations;
 mod orders;
 mod packets;
 mod parameters;
+mod path_cid_violations;
 mod path_floods;
 mod path_violations;
 mod quic_bit;

@@ -22,9 +22,9 @@ pub(super) const UNUSED: PathId = PathId(2);
 /// The smallest path ID that is not allowed.
 const ABOVE: PathId = PathId(4);
 
-const SIDES: [Side; 2] = [Side::Client, Side::Server];
+pub(super) const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
-fn config(paths_max: u32) -> TransportConfig {
+pub(super) fn config(paths_max: u32) -> TransportConfig {
     let multipath = MultipathConfig { paths_max, ..MultipathConfig::default() };
     TransportConfig { multipath: Some(multipath), ..TransportConfig::default() }
 }
@@ -69,7 +69,7 @@ pub(super) fn ack(path: PathId, largest: u64) -> Vec<u8> {
 }
 
 /// A frame of nothing but numbers.
-fn numbers(frame_type: FrameType, numbers: &[u64]) -> Vec<u8> {
+pub(super) fn numbers(frame_type: FrameType, numbers: &[u64]) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     let mut writer = Writer::new(&mut bytes);
     writer.put_varint(varint(frame_type.0));
@@ -80,11 +80,11 @@ fn numbers(frame_type: FrameType, numbers: &[u64]) -> Vec<u8> {
 }
 
 /// A connection ID of its own for each number and path.
-fn cid_of(path: PathId, sequence: u64) -> ConnectionId {
+pub(super) fn cid_of(path: PathId, sequence: u64) -> ConnectionId {
     ConnectionId::new(&[0xee, path.0 as u8, sequence as u8, 1, 2, 3, 4, 5]).unwrap()
 }
 
-fn new_id_with(path: PathId, sequence: u64, retire_prior_to: u64, cid: ConnectionId) -> Vec<u8> {
+pub(super) fn new_id_with(path: PathId, sequence: u64, retire_prior_to: u64, cid: ConnectionId) -> Vec<u8> {
     encode(&Frame::NewConnectionId(NewConnectionId {
         path,
         sequence: varint(sequence),
@@ -94,7 +94,7 @@ fn new_id_with(path: PathId, sequence: u64, retire_prior_to: u64, cid: Connectio
     }))
 }
 
-fn new_id(path: PathId, sequence: u64) -> Vec<u8> {
+pub(super) fn new_id(path: PathId, sequence: u64) -> Vec<u8> {
     new_id_with(path, sequence, 0, cid_of(path, sequence))
 }
 
@@ -110,7 +110,7 @@ fn status(path: PathId, sequence: u64, available: bool) -> Vec<u8> {
     encode(&Frame::PathStatus(PathStatus { path, sequence: varint(sequence), available }))
 }
 
-fn cids_blocked(path: PathId, next: u64) -> Vec<u8> {
+pub(super) fn cids_blocked(path: PathId, next: u64) -> Vec<u8> {
     encode(&Frame::PathCidsBlocked(PathCidsBlocked { path, next_sequence: varint(next) }))
 }
 
@@ -152,7 +152,7 @@ fn receive_in(pair: &mut Pair, to: Side, kind: PacketKind, payload: Vec<u8>) -> 
 }
 
 #[track_caller]
-fn is_refused(result: Result<(), TransportError>, code: Code, frame: FrameType) {
+pub(super) fn is_refused(result: Result<(), TransportError>, code: Code, frame: FrameType) {
     let error = result.expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, Some(frame)), "{error}");
 }
@@ -160,7 +160,7 @@ fn is_refused(result: Result<(), TransportError>, code: Code, frame: FrameType) 
 /// Gives a payload to each end of a connection with two paths, and expects that it closes with this code because of
 /// this frame.
 #[track_caller]
-fn refused_by_both(payload: &[u8], code: Code, frame: FrameType) {
+pub(super) fn refused_by_both(payload: &[u8], code: Code, frame: FrameType) {
     for side in SIDES {
         is_refused(receive(&mut with_two_paths(), side, payload.to_vec()), code, frame);
     }
@@ -168,7 +168,7 @@ fn refused_by_both(payload: &[u8], code: Code, frame: FrameType) {
 
 /// Gives a payload to each end of a connection with two paths, and expects that it goes on with both of them.
 #[track_caller]
-fn taken_by_both(payload: &[u8]) {
+pub(super) fn taken_by_both(payload: &[u8]) {
     for side in SIDES {
         let mut pair = with_two_paths();
         receive(&mut pair, side, payload.to_vec()).unwrap_or_else(|error| panic!("{side:?}: {error}"));
@@ -247,99 +247,6 @@ fn an_ack_without_a_path_is_for_the_first_one() {
     taken_by_both(&numbers(FrameType::ACK, &[0, 0, 0, 0]));
     let never_sent = numbers(FrameType::ACK, &[1_000_000, 0, 0, 0]);
     refused_by_both(&never_sent, Code::PROTOCOL_VIOLATION, FrameType::ACK);
-}
-
-#[test]
-fn one_connection_id_for_several_paths() {
-    // RFC 10069 §3.2.1: no connection ID is issued more than once, whatever its path.
-    let frame = FrameType::PATH_NEW_CONNECTION_ID;
-    let shared = cid_of(SECOND, 9);
-    for (first, second) in [(SECOND, UNUSED), (UNUSED, SECOND), (UNUSED, PathId(3))] {
-        let payload = [new_id_with(first, 2, 0, shared), new_id_with(second, 2, 0, shared)].concat();
-        refused_by_both(&payload, Code::PROTOCOL_VIOLATION, frame);
-    }
-    for side in SIDES {
-        let mut pair = with_two_paths();
-        let of_handshake = pair.end(side).conn().paths.primary_mut().remote_cids.active();
-        let result = receive(&mut pair, side, new_id_with(SECOND, 2, 0, of_handshake));
-        is_refused(result, Code::PROTOCOL_VIOLATION, frame);
-    }
-}
-
-#[test]
-fn connection_ids_that_contradict_each_other() {
-    let frame = FrameType::PATH_NEW_CONNECTION_ID;
-    for path in [SECOND, UNUSED] {
-        let (first, other) = (new_id(path, 5), new_id_with(path, 5, 0, cid_of(path, 6)));
-        taken_by_both(&[first.clone(), first.clone()].concat());
-        refused_by_both(&[first.clone(), other].concat(), Code::PROTOCOL_VIOLATION, frame);
-        let renumbered = new_id_with(path, 6, 0, cid_of(path, 5));
-        refused_by_both(&[first, renumbered].concat(), Code::PROTOCOL_VIOLATION, frame);
-    }
-}
-
-#[test]
-fn more_connection_ids_for_a_path_than_were_asked_for() {
-    for (path, frame) in [
-        (PathId::ZERO, FrameType::NEW_CONNECTION_ID),
-        (SECOND, FrameType::PATH_NEW_CONNECTION_ID),
-        (UNUSED, FrameType::PATH_NEW_CONNECTION_ID),
-    ] {
-        let payload: Vec<u8> = (10..30).flat_map(|sequence| new_id(path, sequence)).collect();
-        refused_by_both(&payload, Code::CONNECTION_ID_LIMIT_ERROR, frame);
-    }
-}
-
-#[test]
-fn connection_ids_of_a_path_that_retire_themselves_or_have_no_legal_length() {
-    let frame = FrameType::PATH_NEW_CONNECTION_ID;
-    for path in [SECOND, UNUSED] {
-        let id = numbers(frame, &[path.0.into(), 5]);
-        let token = [7; 16];
-        let with = |retire_prior_to: u8, len: u8| {
-            [&id[..], &[retire_prior_to, len], &[3; 255][..len.into()], &token].concat()
-        };
-        taken_by_both(&with(0, 8));
-        for illegal in [with(6, 8), with(0, 0), with(0, 21), with(0, 255)] {
-            refused_by_both(&illegal, Code::FRAME_ENCODING_ERROR, frame);
-        }
-    }
-}
-
-#[test]
-fn retirements_of_connection_ids_that_were_never_issued_or_are_in_use() {
-    for path in [SECOND, UNUSED] {
-        let frame = FrameType::PATH_RETIRE_CONNECTION_ID;
-        refused_by_both(&retire(path, 100), Code::PROTOCOL_VIOLATION, frame);
-    }
-    // The packet that carries the second one was sent to it.
-    for sequence in [100, 0] {
-        let frame = FrameType::RETIRE_CONNECTION_ID;
-        refused_by_both(&retire(PathId::ZERO, sequence), Code::PROTOCOL_VIOLATION, frame);
-    }
-    taken_by_both(&retire(SECOND, 1));
-    taken_by_both(&[retire(UNUSED, 0), retire(UNUSED, 1)].concat());
-}
-
-#[test]
-fn retirements_for_a_path_that_only_one_end_allows() {
-    // It allows four paths, and its peer two: it has never given it connection IDs for the others.
-    let mut pair = Setup { client: config(2), server: config(4), ..Setup::default() }.connect();
-    let result = receive(&mut pair, Side::Server, retire(UNUSED, 0));
-    is_refused(result, Code::PROTOCOL_VIOLATION, FrameType::PATH_RETIRE_CONNECTION_ID);
-}
-
-#[test]
-fn connection_ids_that_are_missed_and_were_never_issued() {
-    let frame = FrameType::PATH_CIDS_BLOCKED;
-    // Both have two IDs.
-    for path in [SECOND, UNUSED] {
-        taken_by_both(&cids_blocked(path, 2));
-        refused_by_both(&cids_blocked(path, 3), Code::PROTOCOL_VIOLATION, frame);
-    }
-    let mut pair = Setup { client: config(2), server: config(4), ..Setup::default() }.connect();
-    receive(&mut pair, Side::Server, cids_blocked(UNUSED, 0)).unwrap();
-    is_refused(receive(&mut pair, Side::Server, cids_blocked(UNUSED, 1)), Code::PROTOCOL_VIOLATION, frame);
 }
 
 #[test]
