@@ -2,19 +2,14 @@
 
 mod pair;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{EmptyCids, PathEvent, Side, TransportConfig};
-use pair::{CLIENT, Pair, Setup};
+use pair::{CLIENT, Pair, Setup, addr};
 
 const MS: Duration = Duration::from_millis(1);
-
-fn addr(text: &str) -> SocketAddr {
-    text.parse().unwrap()
-}
 
 #[test]
 fn a_client_moves_to_the_address_that_its_server_prefers() {

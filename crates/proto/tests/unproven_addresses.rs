@@ -7,16 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{ConnectionError, Dir, Event, PathEvent, Side, TransportConfig};
-use pair::{CLIENT, Flying, Pair, Setup, large_chain, server_tls_with};
+use pair::{CLIENT, Flying, Pair, Setup, addr, large_chain, server_tls_with};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// The longest reason that a CONNECTION_CLOSE carries.
 const LONG_REASON: Bytes = Bytes::from_static(&[b'w'; 256]);
-
-fn addr(text: &str) -> SocketAddr {
-    text.parse().unwrap()
-}
 
 /// A new packet of the client that has not left: whoever holds it may send it from anywhere.
 fn held_back(pair: &mut Pair) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses a part of it")]
 
+mod addresses;
 mod certificates;
 mod end;
 mod two_paths;
@@ -17,6 +18,7 @@ use fulmar_proto::{
 };
 
 pub use certificates::{
+pub use addresses::{addr, appear_at, lose_first_at};
     certificate, certificate_for, client_tls, client_tls_of_one_packet, client_tls_that_trusts,
     client_tls_with, large_chain, server_tls, server_tls_with,
 };
