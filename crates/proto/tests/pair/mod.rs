@@ -5,6 +5,7 @@
 mod addresses;
 mod certificates;
 mod end;
+pub mod friends;
 mod two_paths;
 
 use std::net::SocketAddr;
@@ -17,8 +18,8 @@ use fulmar_proto::{
     StreamId, TransportConfig, Version,
 };
 
-pub use certificates::{
 pub use addresses::{addr, appear_at, lose_first_at};
+pub use certificates::{
     certificate, certificate_for, client_tls, client_tls_of_one_packet, client_tls_that_trusts,
     client_tls_with, large_chain, server_tls, server_tls_with,
 };
