@@ -1,4 +1,4 @@
-//! What concerns the whole connection: settings, streams, priorities, going away, datagrams, sessions.
+//! What concerns the whole connection: settings, streams, priorities, datagrams, sessions.
 
 mod pair;
 
@@ -10,25 +10,12 @@ use fulmar_h3_proto::{
     Settings,
 };
 use pair::raw::{GET, client_says, control, frame, headers, server_says, varint};
-use pair::{End, Pair, get, ok};
+use pair::{End, Pair, get};
 
 const EARLY: bool = true;
 
 fn connection(code: ErrorCode) -> Option<(Scope, ErrorCode)> {
     Some((Scope::Connection, code))
-}
-
-/// Sends a whole request on a stream.
-fn request(client: &mut End, stream: u64) {
-    let head = client.h3.send_request(stream, &get("/")).unwrap();
-    client.h3.finish(stream).unwrap();
-    client.write(stream, head, true);
-}
-
-fn respond(server: &mut End, stream: u64) {
-    let head = server.h3.send_response(stream, &ok(), true).unwrap();
-    server.h3.finish(stream).unwrap();
-    server.write(stream, head, true);
 }
 
 #[test]
@@ -249,60 +236,6 @@ fn a_priority_comes_from_the_field_or_the_update_before_it() {
 }
 
 #[test]
-fn a_server_shuts_down_without_losing_a_request() {
-    let mut pair = Pair::joined(Config::default(), Config::default());
-    request(&mut pair.client, 0);
-    pair.server.h3.start_shutdown().unwrap();
-    // A request that is on its way when the server begins is still taken.
-    pair.run();
-    assert_eq!(pair.server.words(0), ["GET https://example.org/", "finished"]);
-    pair.server.h3.finish_shutdown().unwrap();
-    let late = frame(1, &pair::raw::section(&GET));
-    pair.server.deliver((4, late.into(), true));
-    let rejected = pair.server.errors.pop().unwrap();
-    assert_eq!((rejected.scope(), rejected.code()), (Scope::Stream(4), ErrorCode::RequestRejected));
-    assert!(!pair.server.h3.is_idle());
-    respond(&mut pair.server, 0);
-    pair.run();
-    assert!(pair.server.h3.is_idle());
-    let said = pair.client.events.iter().filter_map(|(_, event)| match event {
-        Event::GoAway(id) => Some(*id),
-        _ => None,
-    });
-    assert_eq!(said.collect::<Vec<_>>(), [(1 << 62) - 4, 4]);
-    assert_eq!(pair.client.h3.send_request(4, &get("/")), Err(SendError::GoingAway));
-    pair.assert_no_errors();
-}
-
-#[test]
-fn a_client_that_goes_away_makes_no_requests() {
-    let mut pair = Pair::joined(Config::default(), Config::default());
-    pair.client.h3.finish_shutdown().unwrap();
-    assert_eq!(pair.client.h3.send_request(0, &get("/")), Err(SendError::GoingAway));
-    pair.run();
-    pair.assert_no_errors();
-    assert!(matches!(pair.server.events[..], [(_, Event::GoAway(0))]));
-}
-
-#[test]
-fn goaway_names_a_request_and_does_not_grow() {
-    let id = connection(ErrorCode::IdError);
-    assert_eq!(client_says(Config::default(), &[(3, control(&frame(7, &[1])), false)]), id);
-    let grows = [frame(7, &[4]), frame(7, &[8])].concat();
-    assert_eq!(client_says(Config::default(), &[(3, control(&grows), false)]), id);
-    let sinks = [frame(7, &[8]), frame(7, &[4])].concat();
-    assert_eq!(client_says(Config::default(), &[(3, control(&sinks), false)]), None);
-}
-
-#[test]
-fn no_request_begins_after_goaway() {
-    let mut client = End::client(Config::default());
-    client.deliver((3, control(&frame(7, &[8])).into(), false));
-    assert!(matches!(client.events[..], [(_, Event::Settings(_)), (_, Event::GoAway(8))]));
-    assert_eq!(client.h3.send_request(0, &get("/")), Err(SendError::GoingAway));
-}
-
-#[test]
 fn a_request_of_early_data_is_told_from_others() {
     let mut server = Connection::server(Arc::new(Config::default()));
     let now = End::server(Config::default()).now;
@@ -362,7 +295,7 @@ fn a_client_learns_the_origins_of_a_server() {
 fn datagrams_find_their_request() {
     let config = Config { h3_datagram: true, ..Config::default() };
     let mut pair = Pair::new(config.clone(), config);
-    request(&mut pair.client, 0);
+    pair.client.request(0);
     assert_eq!(pair.client.h3.send_datagram(0, b"x"), Err(SendError::Unsupported));
     pair.run();
     let head = pair.client.h3.send_request(4, &get("/")).unwrap();
@@ -385,7 +318,7 @@ fn a_session_claims_the_streams_that_name_it() {
     let session_streams = SessionStreams { bidirectional: vec![0x41], unidirectional: vec![0x54] };
     let config = Config { session_streams, enable_connect_protocol: true, ..Config::default() };
     let mut pair = Pair::joined(config.clone(), config.clone());
-    request(&mut pair.client, 0);
+    pair.client.request(0);
     let uni = pair.client.open_uni();
     pair.client.write(uni, [&Connection::session_stream_prefix(0x54, 0)[..], b"uni"].concat(), true);
     pair.client.write(4, [&Connection::session_stream_prefix(0x41, 0)[..], b"bidi"].concat(), false);

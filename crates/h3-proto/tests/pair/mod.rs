@@ -63,6 +63,19 @@ impl End {
         self.out.push_back((stream, bytes.into(), is_last));
     }
 
+    /// Sends a whole request on a stream.
+    pub(crate) fn request(&mut self, stream: u64) {
+        let head = self.h3.send_request(stream, &get("/")).unwrap();
+        self.h3.finish(stream).unwrap();
+        self.write(stream, head, true);
+    }
+
+    pub(crate) fn respond(&mut self, stream: u64) {
+        let head = self.h3.send_response(stream, &ok(), true).unwrap();
+        self.h3.finish(stream).unwrap();
+        self.write(stream, head, true);
+    }
+
     pub(crate) fn open_uni(&mut self) -> u64 {
         self.next_uni += 4;
         self.next_uni - 4
