@@ -1,6 +1,7 @@
 //! A server and a client on real sockets.
 
-use std::net::{Ipv4Addr, SocketAddr};
+mod common;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,51 +13,13 @@ use axum::body::Body as AxumBody;
 use axum::extract::{Path, Request as AxumRequest};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use fulmar::{Endpoint, ReadError, VarInt, tls};
-use fulmar_h3::{ALPN, Client, Config, Error, RemoteAddress, Server};
+use common::{start, start_with};
+use fulmar::{ReadError, VarInt};
+use fulmar_h3::{Config, Error, RemoteAddress};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, Empty, Full, StreamBody};
-use rustls::RootCertStore;
-use rustls::pki_types::PrivatePkcs8KeyDer;
+use http_body_util::{BodyExt, Full, StreamBody};
 use tokio::sync::{mpsc, oneshot};
-
-struct Running {
-    client: Client,
-    client_endpoint: Endpoint,
-    server: Arc<Server>,
-    serving: tokio::task::JoinHandle<()>,
-    address: SocketAddr,
-}
-
-impl Running {
-    fn uri(&self, path: &str) -> String {
-        format!("https://127.0.0.1:{}{path}", self.address.port())
-    }
-}
-
-fn start(app: Router) -> Running {
-    start_with(app, Config::default())
-}
-
-fn start_with(app: Router, config: Config) -> Running {
-    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    let cert = made.cert.der().clone();
-    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let mut roots = RootCertStore::empty();
-    roots.add(cert.clone()).unwrap();
-    let tls = tls::server_config(vec![cert], key.into(), &[ALPN]).unwrap();
-    let endpoint = Endpoint::server(tls, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    let address = endpoint.local_addr().unwrap();
-    let server = Arc::new(Server::with_config(endpoint, config));
-    let serving = tokio::spawn({
-        let server = Arc::clone(&server);
-        async move { server.serve(app).await }
-    });
-    let endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
-    endpoint.set_default_client_config(tls::client_config(roots, &[ALPN]).unwrap());
-    Running { client: Client::new(endpoint.clone()), client_endpoint: endpoint, server, serving, address }
-}
 
 /// A body of what is sent through a channel.
 struct ChannelBody(mpsc::Receiver<Frame<Bytes>>);
@@ -74,7 +37,7 @@ impl http_body::Body for ChannelBody {
 }
 
 async fn text(response: Response<fulmar_h3::Body>) -> String {
-    String::from_utf8(response.into_body().bytes(1 << 20).await.unwrap().to_vec()).unwrap()
+    common::text(response).await.unwrap()
 }
 
 #[tokio::test]
@@ -215,93 +178,6 @@ async fn a_request_that_is_given_up_ends_its_service() {
     has_begun.await.unwrap();
     request.abort();
     tokio::time::timeout(Duration::from_secs(5), has_ended).await.unwrap().unwrap();
-}
-
-#[tokio::test]
-async fn a_server_shuts_down_when_its_requests_are_answered() {
-    let (begun, has_begun) = oneshot::channel();
-    let begun = Arc::new(std::sync::Mutex::new(Some(begun)));
-    let app = Router::new().route(
-        "/",
-        get(move || async move {
-            begun.lock().unwrap().take().unwrap().send(()).unwrap();
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            "done"
-        }),
-    );
-    let running = start(app);
-    let (client, uri) = (running.client.clone(), running.uri("/"));
-    let request = tokio::spawn(async move { text(client.get(uri).await.unwrap()).await });
-    has_begun.await.unwrap();
-    running.server.shutdown();
-    assert_eq!(request.await.unwrap(), "done");
-    tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
-}
-
-#[tokio::test]
-async fn a_client_closes_a_connection_that_takes_no_more_requests_after_its_last_response() {
-    let release = Arc::new(tokio::sync::Notify::new());
-    let app = Router::new().route(
-        "/",
-        get({
-            let release = Arc::clone(&release);
-            move || async move {
-                release.notified().await;
-                "hello"
-            }
-        }),
-    );
-    let running = start(app);
-    let endpoint = running.client_endpoint.clone();
-    let quic = endpoint.connect(running.address, "127.0.0.1").unwrap().await.unwrap();
-    let connection = fulmar_h3::ClientConnection::new(quic, Arc::default());
-    let request = || Request::get(running.uri("/")).body(Empty::<Bytes>::new()).unwrap();
-    let response = tokio::spawn({
-        let (connection, request) = (connection.clone(), request());
-        async move { connection.request(request).await }
-    });
-    // The request has to be there before the server stops.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    running.server.shutdown();
-    while connection.is_open() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(connection.quic().close_reason(), None, "a response is to come");
-    release.notify_one();
-    let response = response.await.unwrap().unwrap();
-    assert_eq!(text(response).await, "hello");
-    let reason = tokio::time::timeout(Duration::from_secs(5), connection.quic().closed()).await.unwrap();
-    assert_eq!(reason, fulmar::ConnectionError::LocallyClosed, "the server waits longer");
-    running.serving.await.unwrap();
-}
-
-#[tokio::test]
-async fn a_server_that_stops_does_not_wait_for_idle_clients() {
-    let running = start(Router::new().route("/", get(|| async { "hello" })));
-    assert_eq!(text(running.client.get(running.uri("/")).await.unwrap()).await, "hello");
-    // Until its response is known to have arrived the connection is not idle.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    running.server.shutdown();
-    tokio::time::timeout(Duration::from_millis(500), running.serving).await.unwrap().unwrap();
-}
-
-#[tokio::test]
-async fn a_server_that_stops_waits_until_responses_have_arrived() {
-    const LEN: usize = 8 << 20;
-    let app = Router::new().route("/", get(|| async { vec![7; LEN] }));
-    let running = start(app);
-    let mut body = running.client.get(running.uri("/")).await.unwrap().into_body();
-    let mut len = body.data().await.unwrap().unwrap().len();
-    running.server.shutdown();
-    // Longer than a connection stays open after its last response has arrived.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
-    while let Some(data) = body.data().await.unwrap() {
-        len += data.len();
-    }
-    assert_eq!(len, LEN);
-    drop(body);
-    tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
 }
 
 #[tokio::test]

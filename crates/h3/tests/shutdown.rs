@@ -8,11 +8,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
-use common::{Identity, soon};
+use common::{Identity, soon, start};
 use fulmar::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig};
 use fulmar_h3::Error;
 use http::{Method, Request, StatusCode};
 use http_body_util::Empty;
+use tokio::sync::oneshot;
 
 fn hello() -> Router {
     Router::new().route("/", get(|| async { "hello" })).route("/slow", get(slow).post(slow))
@@ -217,7 +218,7 @@ async fn trailers_are_there_after_the_connection_if_they_had_come() {
         let client = identity.client();
         let endpoint = identity.endpoint();
         let get = request(Method::GET, &endpoint);
-        let (close, is_closing) = tokio::sync::oneshot::channel();
+        let (close, is_closing) = oneshot::channel();
         let server = async {
             let connection = common::next_client(&endpoint).await;
             let (mut send, _recv) = common::next_request(&connection).await;
@@ -247,4 +248,91 @@ async fn trailers_are_there_after_the_connection_if_they_had_come() {
         };
         tokio::join!(server, asked);
     }
+}
+
+#[tokio::test]
+async fn a_server_shuts_down_when_its_requests_are_answered() {
+    let (begun, has_begun) = oneshot::channel();
+    let begun = Arc::new(std::sync::Mutex::new(Some(begun)));
+    let app = Router::new().route(
+        "/",
+        get(move || async move {
+            begun.lock().unwrap().take().unwrap().send(()).unwrap();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            "done"
+        }),
+    );
+    let running = start(app);
+    let (client, uri) = (running.client.clone(), running.uri("/"));
+    let request = tokio::spawn(async move { common::get(&client, &uri).await.unwrap() });
+    has_begun.await.unwrap();
+    running.server.shutdown();
+    assert_eq!(request.await.unwrap(), "done");
+    tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_closes_a_connection_that_takes_no_more_requests_after_its_last_response() {
+    let release = Arc::new(tokio::sync::Notify::new());
+    let app = Router::new().route(
+        "/",
+        get({
+            let release = Arc::clone(&release);
+            move || async move {
+                release.notified().await;
+                "hello"
+            }
+        }),
+    );
+    let running = start(app);
+    let endpoint = running.client_endpoint.clone();
+    let quic = endpoint.connect(running.address, "127.0.0.1").unwrap().await.unwrap();
+    let connection = fulmar_h3::ClientConnection::new(quic, Arc::default());
+    let request = || Request::get(running.uri("/")).body(Empty::<Bytes>::new()).unwrap();
+    let response = tokio::spawn({
+        let (connection, request) = (connection.clone(), request());
+        async move { connection.request(request).await }
+    });
+    // The request has to be there before the server stops.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    running.server.shutdown();
+    while connection.is_open() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(connection.quic().close_reason(), None, "a response is to come");
+    release.notify_one();
+    let response = response.await.unwrap().unwrap();
+    assert_eq!(common::text(response).await.unwrap(), "hello");
+    let reason = tokio::time::timeout(Duration::from_secs(5), connection.quic().closed()).await.unwrap();
+    assert_eq!(reason, ConnectionError::LocallyClosed, "the server waits longer");
+    running.serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_idle_clients() {
+    let running = start(Router::new().route("/", get(|| async { "hello" })));
+    assert_eq!(common::get(&running.client, &running.uri("/")).await.unwrap(), "hello");
+    // Until its response is known to have arrived the connection is not idle.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.server.shutdown();
+    tokio::time::timeout(Duration::from_millis(500), running.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_stops_waits_until_responses_have_arrived() {
+    const LEN: usize = 8 << 20;
+    let app = Router::new().route("/", get(|| async { vec![7; LEN] }));
+    let running = start(app);
+    let mut body = running.client.get(running.uri("/")).await.unwrap().into_body();
+    let mut len = body.data().await.unwrap().unwrap().len();
+    running.server.shutdown();
+    // Longer than a connection stays open after its last response has arrived.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    while let Some(data) = body.data().await.unwrap() {
+        len += data.len();
+    }
+    assert_eq!(len, LEN);
+    drop(body);
+    tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
 }

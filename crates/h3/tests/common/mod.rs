@@ -103,6 +103,35 @@ impl Serving {
     }
 }
 
+/// A server at work, and a client that trusts it.
+pub(crate) struct Running {
+    pub(crate) client: Client,
+    pub(crate) client_endpoint: Endpoint,
+    pub(crate) server: Arc<Server>,
+    pub(crate) serving: JoinHandle<()>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Running {
+    pub(crate) fn uri(&self, path: &str) -> String {
+        uri(self.address, path)
+    }
+}
+
+pub(crate) fn start(app: Router) -> Running {
+    start_with(app, Config::default())
+}
+
+pub(crate) fn start_with(app: Router, config: Config) -> Running {
+    let identity = Identity::new();
+    let endpoint = identity.endpoint();
+    let address = endpoint.local_addr().unwrap();
+    let Serving { server, task: serving, .. } = Serving::with_config(endpoint, app, config);
+    let client_endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
+    client_endpoint.set_default_client_config(tls::client_config(identity.roots(), &[ALPN]).unwrap());
+    Running { client: Client::new(client_endpoint.clone()), client_endpoint, server, serving, address }
+}
+
 pub(crate) fn uri(address: SocketAddr, path: &str) -> String {
     format!("https://127.0.0.1:{}{path}", address.port())
 }
