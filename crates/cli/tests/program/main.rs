@@ -13,6 +13,7 @@ mod hostile;
 mod http09;
 mod identity;
 mod lab;
+mod lab_check;
 mod log;
 mod multipath;
 mod odd;
