@@ -27,6 +27,7 @@ mod tcp;
 mod test_dir;
 mod watch;
 mod web;
+mod web_changes;
 mod web_get;
 mod web_parts;
 mod web_upload;
