@@ -14,6 +14,9 @@ use super::names::{
 };
 use super::{Flavor, Writer};
 
+/// The names of the event that tells of new keys.
+const KEY_UPDATED: (&str, &str) = ("security:key_updated", "quic:key_updated");
+
 /// What comes in several entries, of which the last makes an event of all.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
@@ -63,27 +66,13 @@ impl<W: io::Write> Writer<W> {
                 });
             }
             LogEvent::Text(ref part) => self.words(at, part),
-            LogEvent::KeysInstalled(kind) => {
-                for name in key_types(kind) {
-                    self.key(at, ("security:key_updated", "quic:key_updated"), name, kind, true);
-                }
-            }
+            LogEvent::KeysInstalled(kind) => self.keys(at, KEY_UPDATED, kind, true),
             LogEvent::KeysDiscarded(kind) => {
-                for name in key_types(kind) {
-                    self.key(at, ("security:key_discarded", "quic:key_discarded"), name, kind, false);
-                }
+                self.keys(at, ("security:key_discarded", "quic:key_discarded"), kind, false);
             }
             LogEvent::KeyGeneration(generation) => {
                 self.key_phase = generation;
-                for name in key_types(PacketKind::OneRtt) {
-                    self.key(
-                        at,
-                        ("security:key_updated", "quic:key_updated"),
-                        name,
-                        PacketKind::OneRtt,
-                        false,
-                    );
-                }
+                self.keys(at, KEY_UPDATED, PacketKind::OneRtt, false);
             }
             LogEvent::PacketDropped { reason, kind, size } => self.dropped(at, reason, kind, size),
             LogEvent::PacketBuffered { kind, size } => {
@@ -175,6 +164,13 @@ impl<W: io::Write> Writer<W> {
             self.event(at, ("transport:alpn_information", "quic:alpn_information"), |text| {
                 let _ = write!(text, "\"chosen_alpn\":{alpn}");
             });
+        }
+    }
+
+    /// An event for each of the keys of a kind of packets.
+    fn keys(&mut self, at: Instant, names: (&str, &str), kind: PacketKind, by_tls: bool) {
+        for name in key_types(kind) {
+            self.key(at, names, name, kind, by_tls);
         }
     }
 
