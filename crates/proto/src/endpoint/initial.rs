@@ -4,7 +4,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, ProtectedKind, ProtectedPacket, TransportErrorCode};
 
 use super::incoming::{AddressProof, FirstPacket};
-use super::{DropReason, Endpoint, Route, stateless};
+use super::{DropReason, Endpoint, Route, Serving, stateless};
 use crate::cids::random_cid;
 use crate::config::RetryPolicy;
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
@@ -55,19 +55,9 @@ impl Endpoint {
             return Route::Dropped(DropReason::Overloaded);
         }
         let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };
-        let (from, token) = ((first.addrs.remote, &first.dst), &datagram.payload[token.clone()]);
-        let proof = match self.shared.token_verifier.check(&server.issuer, now, version, from, token) {
-            TokenVerdict::Nothing => AddressProof::Missing,
-            TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
-            TokenVerdict::Known { window_hint } => AddressProof::Known { window_hint },
+        let Some(proof) = self.proof_of(now, server, &first, &datagram.payload[token.clone()]) else {
             // RFC 9000 §8.1.2.
-            TokenVerdict::InvalidRetry => {
-                return Route::Reply(self.close_statelessly(
-                    &first,
-                    TransportErrorCode::INVALID_TOKEN,
-                    reply,
-                ));
-            }
+            return Route::Reply(self.close_statelessly(&first, TransportErrorCode::INVALID_TOKEN, reply));
         };
         // A short one is that of a Retry, or none that a client may send to.
         let has_followed = matches!(proof, AddressProof::Retried { .. });
@@ -83,6 +73,23 @@ impl Endpoint {
         }
         let half_open = (proof == AddressProof::Missing).then(|| self.shared.open_half());
         Route::Incoming(self.waiting.admit((first, keys), proof, datagram, half_open))
+    }
+
+    /// What the token of a first packet proves; `None` if it is one of a Retry that does not hold.
+    fn proof_of(
+        &self,
+        now: Instant,
+        server: &Serving,
+        first: &FirstPacket,
+        token: &[u8],
+    ) -> Option<AddressProof> {
+        let from = (first.addrs.remote, &first.dst);
+        match self.shared.token_verifier.check(&server.issuer, now, first.version, from, token) {
+            TokenVerdict::Nothing => Some(AddressProof::Missing),
+            TokenVerdict::Retried { original_dcid } => Some(AddressProof::Retried { original_dcid }),
+            TokenVerdict::Known { window_hint } => Some(AddressProof::Known { window_hint }),
+            TokenVerdict::InvalidRetry => None,
+        }
     }
 
     /// Whether a client that has proven nothing is sent a Retry. While there are many, some wait for their turn, and have repeated what
