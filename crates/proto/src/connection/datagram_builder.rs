@@ -130,16 +130,7 @@ impl Sender<'_> {
         let (now, log) = (self.now, self.log.as_deref_mut());
         let mut frames = packet.frames(buffer, dialect).logged_in(now, log);
         match (plan.off_path, plan.slot) {
-            (Some(index), _) => {
-                let path = self.parts.paths.at_mut(self.parts.index);
-                let mut rng = path.rng.fork();
-                let tuple = &mut path.off_path_mut()[index];
-                tuple.write(now, &mut rng, &mut frames);
-                let extension = self.parts.extensions.address_discovery.as_mut();
-                if let Some(extension) = extension.filter(|_| !frames.is_empty()) {
-                    extension.write_off_path(&mut tuple.observation, tuple.addrs.remote, &mut frames);
-                }
-            }
+            (Some(index), _) => self.parts.write_off_path(now, index, &mut frames),
             (None, Slot::Packets(allowance)) => self.parts.write_frames(now, space, allowance, &mut frames),
             // Only a confirmed handshake is followed by such probes: there is no other packet in the datagram.
             (None, Slot::MtuProbe(_)) => {

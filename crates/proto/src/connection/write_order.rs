@@ -233,6 +233,17 @@ impl Writers<'_> {
         }
     }
 
+    /// Writes what concerns one of the tuples that are not in use.
+    pub(super) fn write_off_path(&mut self, now: Instant, tuple: usize, out: &mut FrameWriter<'_>) {
+        let path = self.paths.at_mut(self.index);
+        let mut rng = path.rng.fork();
+        let tuple = &mut path.off_path_mut()[tuple];
+        tuple.write(now, &mut rng, out);
+        if let Some(extension) = self.extensions.address_discovery.as_mut().filter(|_| !out.is_empty()) {
+            extension.write_off_path(&mut tuple.observation, tuple.addrs.remote, out);
+        }
+    }
+
     fn write_before_ack(&mut self, now: Instant, allowance: Allowance, out: &mut FrameWriter<'_>) {
         let pending = self.path().due();
         let [local_cids, tuple] = &BEFORE_ACK;
