@@ -130,14 +130,8 @@ impl Recovery<'_> {
             if let Some(keys) = handshake.keys.one_rtt_mut() {
                 keys.on_ack(path, ack.largest.get(), cx.generation, now, pto)?;
             }
-        }
-        // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
-        handshake.acked |= space == SpaceId::Handshake && outcome.packets > 0;
-        if !space.is_data()
-            && outcome.packets > 0
-            && let Some(underway) = &mut handshake.underway
-        {
-            underway.reminders.stop();
+        } else if outcome.packets > 0 {
+            handshake.on_flight_acked(space);
         }
         outcome.rtt_sample = outcome.rtt_sample.filter(|sample| !self.tells_nothing(space, sample));
         if let Some(sample) = outcome.rtt_sample {

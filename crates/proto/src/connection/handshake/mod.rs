@@ -66,7 +66,7 @@ pub(super) struct HandshakeState {
     /// Whether the client has repeated the end of its handshake before a timeout.
     end_repeated: bool,
     /// Whether a Handshake packet of this end was acknowledged.
-    pub(super) acked: bool,
+    acked: bool,
 }
 
 impl HandshakeState {
@@ -117,6 +117,15 @@ impl HandshakeState {
         // A server has chosen the version before TLS refuses something: what it says of that is sealed with the keys of it.
         self.versions.current = self.keys.version();
         progress
+    }
+
+    /// The peer has acknowledged Initial or Handshake packets.
+    pub(super) fn on_flight_acked(&mut self, space: SpaceId) {
+        // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
+        self.acked |= space == SpaceId::Handshake;
+        if let Some(underway) = &mut self.underway {
+            underway.reminders.stop();
+        }
     }
 
     /// TLS is complete.

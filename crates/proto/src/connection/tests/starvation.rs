@@ -27,7 +27,7 @@ fn starving_client() -> Pair {
     let now = pair.now;
     let client = pair.client.conn();
     client.recovery(now).forget_sent(SpaceId::Handshake);
-    client.handshake.acked = true;
+    client.handshake.on_flight_acked(SpaceId::Handshake);
     pair
 }
 
