@@ -11,15 +11,11 @@ use fulmar_wire::{
 use super::floods::receive;
 use super::memory::{Memory, memory_of};
 use super::pair::Pair;
-use super::violations::encode;
+use super::violations::{encode, varint};
 
 /// Packets of a flood, with so many frames each.
 const PACKETS: u64 = 2_000;
 const FRAMES: u64 = 100;
-
-fn varint(value: u64) -> VarInt {
-    VarInt::try_from(value).unwrap()
-}
 
 fn client_stream(index: u64) -> StreamId {
     StreamId::new(Side::Client, Dir::Bi, index)

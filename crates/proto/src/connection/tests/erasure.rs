@@ -25,7 +25,7 @@ fn sid(id: u16) -> Vec<u8> {
     encode(&Frame::FecSid(FecSid { id }))
 }
 
-fn datagram(data: &[u8]) -> Vec<u8> {
+pub(super) fn datagram(data: &[u8]) -> Vec<u8> {
     encode(&Frame::Datagram(Datagram { data }))
 }
 
@@ -45,11 +45,11 @@ fn repair(code: &dyn ErasureCode, scheme: u8, symbols: &[&[u8]], key: u16) -> Ve
     encode(&Frame::FecRepair(FecRepair { scheme, first: 0, more: count as u8 - 1, key, symbol: &symbol }))
 }
 
-fn to_server(pair: &mut Pair, payload: Vec<u8>) -> Result<(), TransportError> {
+pub(super) fn to_server(pair: &mut Pair, payload: Vec<u8>) -> Result<(), TransportError> {
     receive(&mut pair.server, DATA, payload, pair.now)
 }
 
-fn datagrams(pair: &mut Pair) -> Vec<Bytes> {
+pub(super) fn datagrams(pair: &mut Pair) -> Vec<Bytes> {
     std::iter::from_fn(|| pair.server.conn().read_datagram()).collect()
 }
 

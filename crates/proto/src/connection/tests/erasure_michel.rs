@@ -1,33 +1,21 @@
 //! What a peer can do with forward erasure correction in dialect M.
 
-use bytes::Bytes;
 use fulmar_wire::{
-    BlockRepair, Datagram, FecSid, FecWindow, Frame, FrameType, PacketKind, PathChallenge, SourceSymbol,
+    BlockRepair, FecSid, FecWindow, Frame, FrameType, PacketKind, PathChallenge, SourceSymbol,
     TransportErrorCode as Code, VarInt,
 };
 
 use super::DATA;
+use super::erasure::{datagram, datagrams, to_server};
 use super::pair::{Pair, Setup};
-use super::violations::{encode, receive, receive_as};
+use super::violations::{encode, receive_as};
 use crate::ext::michel_vectors::{REED_SOLOMON, TEXT, XOR, bytes};
-use crate::{FecCode, FecConfig, FecDialects, TransportConfig, TransportError};
+use crate::{FecCode, FecConfig, FecDialects, TransportConfig};
 
 fn connected(code: FecCode) -> Pair {
     let fec = FecConfig { code, dialects: FecDialects::M, ..FecConfig::default() };
     let config = || TransportConfig { fec: Some(fec), ..TransportConfig::default() };
     Setup { client: config(), server: config(), ..Setup::default() }.connect()
-}
-
-fn to_server(pair: &mut Pair, payload: Vec<u8>) -> Result<(), TransportError> {
-    receive(&mut pair.server, DATA, payload, pair.now)
-}
-
-fn datagrams(pair: &mut Pair) -> Vec<Bytes> {
-    std::iter::from_fn(|| pair.server.conn().read_datagram()).collect()
-}
-
-fn datagram(data: &[u8]) -> Vec<u8> {
-    encode(&Frame::Datagram(Datagram { data }))
 }
 
 fn source(id: u64, frames: &[u8]) -> Vec<u8> {

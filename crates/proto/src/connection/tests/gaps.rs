@@ -13,16 +13,12 @@ use super::conformance::in_the_handshake;
 use super::floods::receive;
 use super::memory::memory_of;
 use super::pair::Pair;
-use super::violations::encode;
+use super::violations::{encode, varint};
 use crate::ids::SpaceId;
 use crate::{TransportConfig, TransportError};
 
 /// Frames in one packet.
 const FRAMES: usize = 150;
-
-fn varint(value: u64) -> VarInt {
-    VarInt::try_from(value).unwrap()
-}
 
 /// Payloads with a byte of a stream at each of these offsets.
 fn crumbs(id: StreamId, offsets: impl Iterator<Item = u64>) -> impl Iterator<Item = Bytes> {

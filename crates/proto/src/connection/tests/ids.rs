@@ -11,14 +11,10 @@ use fulmar_wire::{
 use super::floods::receive;
 use super::memory::memory_of;
 use super::pair::Pair;
-use super::violations::encode;
+use super::violations::{encode, varint};
 
 /// What IDs may take at most, whatever is done with them: those of both ends, and the events about them.
 const MEMORY_MAX: u64 = 512 << 10;
-
-fn varint(value: u64) -> VarInt {
-    VarInt::try_from(value).unwrap()
-}
 
 fn new_id(sequence: u64, retire_prior_to: u64) -> Vec<u8> {
     encode(&Frame::NewConnectionId(NewConnectionId {

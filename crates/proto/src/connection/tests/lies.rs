@@ -12,14 +12,11 @@ use super::by_hand::take;
 use super::conformance::in_the_handshake;
 use super::floods::receive;
 use super::pair::{Pair, Setup};
+use super::violations::varint;
 use crate::TransportConfig;
 use crate::congestion::{CongestionControl, CubicConfig};
 use crate::ids::SpaceId;
 use crate::log::EcnState;
-
-fn varint(value: u64) -> VarInt {
-    VarInt::try_from(value).unwrap()
-}
 
 /// An ACK of the packets from `first` to `last`, with counts of marks: ECT(0), ECT(1), CE.
 fn ack(first: u64, last: u64, marks: Option<[u64; 3]>) -> Bytes {

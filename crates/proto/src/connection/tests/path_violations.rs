@@ -12,6 +12,7 @@ use fulmar_wire::{
 
 use super::by_hand::take;
 use super::pair::{Pair, Setup};
+use super::violations::varint;
 use crate::ids::SpaceId;
 use crate::{ConnectionError, FourTuple, MultipathConfig, PathError, TransportConfig, TransportError};
 
@@ -57,10 +58,6 @@ pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = vec![0; frame.encoded_len(Dialect::Multipath)];
     frame.encode(Dialect::Multipath, &mut Writer::new(&mut bytes));
     bytes
-}
-
-fn varint(value: u64) -> VarInt {
-    VarInt::try_from(value).unwrap()
 }
 
 /// Acknowledges one packet of a path.

@@ -33,6 +33,10 @@ pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
     bytes
 }
 
+pub(super) fn varint(value: u64) -> VarInt {
+    VarInt::try_from(value).unwrap()
+}
+
 /// Hands the payload of an authentic packet to one end of a connection.
 pub(super) fn receive(
     end: &mut End,
