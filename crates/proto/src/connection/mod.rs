@@ -14,13 +14,17 @@
 //! | `slot` | what the next datagram may be used for, and why none may be sent |
 //! | `datagram_builder` | one datagram: its packets, sealed and recorded |
 //! | `write_order` | **the list** of writers in the order of their priority |
+//! | `turns`, `protected_frames` | whether datagrams or streams come first; what forward erasure correction protects |
 //! | `spare_capacity` | **the list** of writers that use what nothing else needs |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `recovery`, `marked_packets` | acknowledgements, losses, marks of congestion |
+//! | `discarding` | what was sent means nothing any more, nor does its packet number space |
 //! | `reinjection` | what lies on a slow or silent path is said again on another one |
 //! | `probing` | the probe timeout, and what is sent then |
 //! | `migration`, `active_migration` | which addresses are used, and whether they work; this end moves |
+//! | `off_path_arrival`, `path_validation` | datagrams that did not take the tuple in use; how often a validation asks and how long it waits |
 //! | `multipath`, `path_choice` | several paths: they come and go; which one the next packets take |
+//! | `ack_elsewhere`, `coupling` | acknowledgements over another path; how the windows of paths grow together |
 //! | `timers` | when to wake, and why |
 //! | `liveness`, `idle`, `watchdog` | silence: the idle timeout, keep-alive, a steady flow that stops |
 //! | `rest` | memory that is given back while nothing is sent or received |

@@ -10,7 +10,8 @@
 //! | `receive` | frames from the peer: validation, and which half they go to |
 //! | `transmit` | frames to the peer; their acknowledgement and loss |
 //! | `table`, `limits` | which streams exist, and how many may |
-//! | `flow`, `budget`, `priority` | what may be sent, what is buffered, who goes first |
+//! | `config`, `peer_limits` | what this end allows, and what the peer does |
+//! | `flow`, `budget`, `receive_budget`, `priority` | what may be sent, what is buffered, who goes first |
 //! | `demand` | how much credit the peer makes use of |
 //! | `send`, `send_buffer` | the sending half of a stream |
 //! | `recv`, `assembler`, `segment` | the receiving half of a stream |
