@@ -28,7 +28,7 @@ const TIMEOUT_LEAST_S: &str = "60";
 
 /// Options of the task.
 ///
-/// A whole run takes days on two cores: the core has some 7,000 mutants, and each is built and tested. `--changed` looks at
+/// A whole run takes days on two cores: the core has some 11,700 mutants, and each is built and tested. `--changed` looks at
 /// what a change touches, `--shard` at a part. The exit status is 1 if a mutant survives that `xtask/mutants.txt` does not list.
 #[derive(clap::Args)]
 pub(crate) struct Options {

@@ -13,6 +13,20 @@ use fulmar_proto::{
 use pair::{CLIENT, Pair, SERVER, Setup};
 
 #[test]
+fn the_end_is_told_over_a_path_that_works() {
+    for dead in [0, 1] {
+        let mut pair = Pair::with_two_paths();
+        let dead = [pair.client.addr, pair.client.more_addrs[0]][dead];
+        pair.client.wire = Box::new(move |it| if it.from == dead { vec![] } else { vec![it] });
+        pair.transfer(Side::Client, 500_000, Duration::from_secs(10));
+        let now = pair.now;
+        pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
+        pair.run_for(Duration::from_millis(7));
+        assert!(pair.lost(Side::Server).is_some(), "{dead} is dead");
+    }
+}
+
+#[test]
 fn a_receiver_hears_of_the_end_although_its_buffer_was_full_of_data() {
     let mut pair = Pair::connected();
     let id = pair.server.conn().streams().open(Dir::Uni).expect("a stream is allowed");

@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{DatagramOptions, Dir, Instant, Side, TransportConfig};
+use fulmar_proto::{Connection, DatagramOptions, Dir, Instant, Side, TransportConfig};
 use pair::{Flying, Pair, Setup, Wire, read_available};
 
 const MS: Duration = Duration::from_millis(1);
@@ -85,6 +85,26 @@ fn datagrams_take_turns_with_a_stream_of_their_level_that_has_no_end() {
         came >= 10
     });
     assert!(done, "{came} datagrams");
+}
+
+#[test]
+fn the_room_in_the_send_buffer_is_what_a_datagram_can_have_and_not_a_byte_less() {
+    let client = TransportConfig { datagram_send_buffer: 10_000, ..TransportConfig::default() };
+    let mut pair = Setup { client, ..Setup::default() }.connect();
+    let client = pair.client.conn();
+    let send = |client: &mut Connection, len: usize| client.send_datagram(Bytes::from(vec![7; len]), false);
+    let empty = client.datagram_send_buffer_space();
+    while client.datagram_send_buffer_space() > 1_000 {
+        let before = client.datagram_send_buffer_space();
+        send(client, 500).unwrap();
+        assert_eq!(client.datagram_send_buffer_space(), before - 500 - 64);
+    }
+    let left = client.datagram_send_buffer_space();
+    assert!(left > 64 && send(client, left + 1).is_err());
+    send(client, left).unwrap();
+    assert_eq!(client.datagram_send_buffer_space(), 0);
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(pair.client.conn().datagram_send_buffer_space(), empty, "all of them have left");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod pair;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -159,6 +160,20 @@ fn all_paths_over_a_socket_that_was_replaced_move() {
         assert!(pair.client.events.iter().any(moved), "{path:?}");
     }
     assert!(pair.client.conn().paths().nth(1).is_some_and(|path| path.addrs.local_ip.is_some()));
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
+#[test]
+fn a_path_whose_address_another_socket_has_stays_where_an_earlier_one_moves() {
+    let config = multipath_config();
+    let client_ip = Some(pair::CLIENT.parse::<SocketAddr>().unwrap().ip());
+    let mut pair = Setup { client: config.clone(), server: config, client_ip, ..Setup::default() }.connect();
+    pair.open_second();
+    let (now, other) = (pair.now, pair.client.more_addrs[0].ip());
+    pair.client.conn().follow_socket(now, &|ip| ip == other).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let paths: Vec<_> = pair.client.conn().paths().map(|path| (path.id, path.addrs.local_ip)).collect();
+    assert_eq!(paths, [(PathId::ZERO, None), (SECOND, Some(other))]);
     pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
 }
 

@@ -55,6 +55,32 @@ fn a_keep_alive_adds_nothing_to_what_waits_for_an_answer() {
     assert_eq!(with, in_flight_without_answer(None));
 }
 
+/// How many acknowledgements the questions carry that the client asks in a second without an answer.
+fn told_in_silence(pair: &mut Pair) -> u64 {
+    pair.server.mute = true;
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(id).write(&[0; 500]).unwrap();
+    let before = pair.client.conn().stats();
+    pair.run_for(Duration::from_secs(1));
+    let after = pair.client.conn().stats();
+    assert!(after.pto_count > 0);
+    pair.server.mute = false;
+    pair.run_for(Duration::from_secs(2));
+    after.acks_sent - before.acks_sent
+}
+
+#[test]
+fn a_question_is_alone_once_the_peer_knows_what_has_arrived() {
+    let mut pair = pair_with_keep_alive(None);
+    pair.transfer(Side::Server, 5_000, Duration::from_secs(1));
+    assert!(told_in_silence(&mut pair) > 0, "whether the server has heard of it is not known");
+    assert_eq!(
+        told_in_silence(&mut pair),
+        0,
+        "the server has acknowledged what told it, and has sent nothing since"
+    );
+}
+
 /// What the client has received is acknowledged once, and that gets lost: the server must not wait for its own timeout to hear of it.
 #[test]
 fn a_question_tells_again_what_the_peer_may_not_know() {

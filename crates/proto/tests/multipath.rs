@@ -183,6 +183,11 @@ fn a_path_between_addresses_that_had_one_begins_with_what_that_one_knew() {
     let (again, elsewhere) = (time_over(&mut pair, known, 300_000), time_over(&mut pair, new, 300_000));
     assert!(again <= first * 3 / 4, "{again:?} where a path was, {first:?} before");
     assert!(again <= elsewhere * 3 / 4, "{again:?} where a path was, {elsewhere:?} where none was");
+    // What is known of one is kept beside what is known of another.
+    time_over(&mut pair, known, 5_000_000);
+    time_over(&mut pair, new, 5_000_000);
+    let later = time_over(&mut pair, known, 300_000);
+    assert!(later <= first * 3 / 4, "{later:?} where a path was before the last one, {first:?} before");
     pair.close_and_forget();
 }
 

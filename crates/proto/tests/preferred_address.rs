@@ -81,6 +81,21 @@ fn a_client_without_connection_ids_stays_where_it_is() {
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
 }
 
+/// RFC 9000 §9.6.3: a server may name an address of the other family. No socket sends from an IPv4 address to an IPv6 one.
+#[test]
+fn a_client_that_moves_to_the_other_family_leaves_its_own_address_to_the_socket() {
+    let preferred = addr("[2001:db8::2]:443");
+    let client_ip = Some(addr(CLIENT).ip());
+    let mut pair = Setup { preferred: Some(preferred), client_ip, ..Setup::default() }.dial();
+    pair.client.more_addrs.push(addr(CLIENT));
+    // What the socket takes where the connection asks for none.
+    pair.client.addr = addr("[2001:db8::1]:1000");
+    pair.run_for(200 * MS);
+    assert_eq!(pair.client.conn().remote_address(), preferred);
+    assert_eq!(pair.server.conn().remote_address(), pair.client.addr);
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+}
+
 /// RFC 9000 §21.5.3: a server must not make its clients send to everybody or to nobody. One that prefers the address in use has named none.
 #[test]
 fn an_address_that_nobody_can_prefer_is_not_tried() {

@@ -178,6 +178,9 @@ fn the_delay_of_a_path_is_that_of_the_way_to_the_peer_whichever_way_acknowledgem
     }
     let [quick, slow] = [PathId::ZERO, SECOND].map(|id| witness.last(id));
     assert!((4..=7).contains(&quick.delay.as_millis()), "{quick:?}");
+    let acks = pair.server.conn().stats();
+    let each = acks.ack_bytes / acks.acks_sent;
+    assert!((5..20).contains(&each), "copies and others have {each} bytes each");
     // A copy of each acknowledgement comes back over the first path.
     assert!((58..=70).contains(&slow.rtt.as_millis()), "{slow:?}");
     assert!((54..=56).contains(&slow.delay.as_millis()), "{slow:?}");
@@ -249,6 +252,23 @@ fn the_end_of_a_transfer_does_not_wait_for_a_slow_path() {
         took < Duration::from_millis(50),
         "copies arrive before what has left on the slow path: {took:?}"
     );
+}
+
+#[test]
+fn a_scheduler_is_told_how_much_waits_of_each_kind() {
+    let (mut pair, witness) = with_a_slow_path();
+    witness.waiting.lock().unwrap().clear();
+    let client = pair.client.conn();
+    let id = client.streams().open(Dir::Uni).unwrap();
+    client.streams().send(id).write(&[7; 20_000]).unwrap();
+    for _ in 0..3 {
+        client.send_datagram(Bytes::from_static(&[1; 1_000]), false).unwrap();
+    }
+    pair.run_for(Duration::from_millis(500));
+    let seen = witness.waiting.lock().unwrap();
+    let (first, last) = (seen[0], *seen.last().unwrap());
+    assert_eq!((first.stream_bytes, first.datagram_bytes), (20_000, 3_000), "{first:?}");
+    assert_eq!((last.stream_bytes, last.datagram_bytes), (0, 0), "{last:?}");
 }
 
 #[test]

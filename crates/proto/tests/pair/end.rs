@@ -56,6 +56,8 @@ pub struct End {
     /// How many datagrams the endpoint has answered by itself.
     pub replies: usize,
     pub dropped: Vec<DropReason>,
+    /// Whether the connection has told that it can be dropped.
+    pub told_drained: bool,
     pub amplification: Amplification,
     inbox: VecDeque<Flying>,
     batch: TransmitBatch,
@@ -88,6 +90,7 @@ impl End {
             sent: Vec::new(),
             replies: 0,
             dropped: Vec::new(),
+            told_drained: false,
             amplification: Amplification::default(),
             inbox: VecDeque::new(),
             batch: TransmitBatch::new(10),
@@ -201,6 +204,7 @@ impl End {
             self.events.push(event);
         }
         while let Some(event) = connection.poll_endpoint_event() {
+            self.told_drained |= event.is_drained();
             self.endpoint.handle_event(*handle, event);
         }
         for (_, flying) in &out {

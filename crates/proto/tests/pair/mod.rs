@@ -8,7 +8,7 @@ mod end;
 pub mod friends;
 mod two_paths;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +59,8 @@ pub struct Setup {
     pub early_data: bool,
     /// Where the server asks clients to move to.
     pub preferred: Option<SocketAddr>,
+    /// The address that the client asks its socket to send from.
+    pub client_ip: Option<IpAddr>,
     pub client_cids: Arc<dyn CidGenerator>,
     pub server_cids: Arc<dyn CidGenerator>,
     pub validation: AddressValidation,
@@ -83,6 +85,7 @@ impl Default for Setup {
             server_versions: vec![Version::V1],
             early_data: false,
             preferred: None,
+            client_ip: None,
             client_cids: Arc::new(RandomCids::new(8)),
             server_cids: Arc::new(RandomCids::new(8)),
             validation: AddressValidation::default(),
@@ -128,7 +131,7 @@ impl Setup {
             pair.server.share(shared);
         }
         pair.server.more_addrs.extend(self.preferred);
-        let addrs = FourTuple::new(pair.server.addr, None);
+        let addrs = FourTuple::new(pair.server.addr, self.client_ip);
         let connection = pair.client.endpoint.connect(pair.now, &client, addrs, self.server_name).unwrap();
         pair.client.connection = Some(connection);
         pair
@@ -297,10 +300,11 @@ impl Pair {
     #[track_caller]
     pub fn close_and_forget(&mut self) {
         let now = self.now;
+        assert!(!self.client.told_drained && !self.server.told_drained);
         self.client.conn().close(now, 0u32.into(), bytes::Bytes::new());
         self.run_for(Duration::from_secs(10));
         for end in [&mut self.client, &mut self.server] {
-            assert!(end.conn().is_drained());
+            assert!(end.conn().is_drained() && end.told_drained);
             assert_eq!(end.endpoint.open_connections(), 0);
         }
     }

@@ -1,5 +1,5 @@
 use super::super::test_link::{Link, SIZE, Transfer};
-use super::super::test_path::{ack, loss, rtt};
+use super::super::test_path::{ack, lose_all, loss, rtt, spurious};
 use super::*;
 
 fn at(millis: u64) -> Instant {
@@ -87,6 +87,16 @@ fn a_flight_lost_as_a_whole_leaves_two_packets() {
 }
 
 #[test]
+fn a_flight_that_was_only_late_gives_the_window_back() {
+    let mut bbr1 = Bbr1::new(&Bbr1Config::default(), Instant::ZERO, SIZE);
+    let (before, now) = (bbr1.window(), at(100));
+    lose_all(&mut bbr1, now, &CongestionEvent { persistent: true, ..loss(now) });
+    assert_eq!(bbr1.window(), 2 * u64::from(SIZE));
+    bbr1.on_spurious_loss(at(110), &spurious(now));
+    assert_eq!(bbr1.window(), before);
+}
+
+#[test]
 fn the_first_flight_of_a_long_path_goes_on_at_the_pace_of_a_usual_one() {
     // One packet is answered after 600 ms, as in a handshake: what follows leaves as if that had been 100 ms.
     let mut transfer = transfer(Link::new(10, 300, 1_000), 1);
@@ -143,6 +153,8 @@ fn a_retreat_from_the_window_of_an_earlier_connection_ends_the_startup() {
     assert_eq!((bbr.state(), bbr.window()), ("startup", 500_000));
     bbr.on_resume(at(100), ResumeStep::Retreat { window: 50_000 });
     assert_eq!((bbr.state(), bbr.window()), ("drain", 50_000));
+    bbr.on_resume(at(200), ResumeStep::Retreat { window: 0 });
+    assert_eq!(bbr.window(), 4 * u64::from(SIZE), "BBRMinPipeCwnd");
 }
 
 #[test]

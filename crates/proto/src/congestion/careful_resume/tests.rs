@@ -56,6 +56,8 @@ fn jumped() -> CarefulResume {
 fn a_jump_that_arrives_is_over_with_its_last_packet() {
     let mut resume = jumped();
     assert_eq!(resume.on_sent(at(150), PACKET, SAVED / 4, PACKET), None);
+    let rest = resume.on_sent(at(180), PACKET, SAVED / 2 - PACKET, PACKET);
+    assert_eq!(rest, None, "there is room for another one");
     let step = resume.on_sent(at(190), PACKET, SAVED / 2, PACKET);
     assert_eq!(step, Some(ResumeStep::Settle { window: SAVED / 2 }));
     assert_eq!(resume.state(), "validating");

@@ -143,6 +143,16 @@ fn a_deep_queue_that_marks_is_a_classic_one() {
 }
 
 #[test]
+fn a_classic_queue_that_is_short_for_a_round_is_one_still() {
+    let mut rounds = Rounds::new(40);
+    for _ in 0..8 {
+        rounds.round(100, 1, 20);
+    }
+    rounds.round(100, 1, 1);
+    assert_eq!(rounds.prague.state(), "classic congestion avoidance");
+}
+
+#[test]
 fn a_shallow_queue_is_never_taken_for_a_classic_one() {
     let mut rounds = Rounds::new(40);
     for queue in (0..400).map(|round| round % 4) {

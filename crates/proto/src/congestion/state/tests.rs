@@ -1,4 +1,6 @@
-use super::super::{CongestionControl, NewRenoConfig};
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::super::{BbrConfig, CongestionControl, NewRenoConfig};
 use super::*;
 
 const SIZE: u16 = 1_200;
@@ -15,10 +17,13 @@ struct Sender {
 
 impl Sender {
     fn new() -> Self {
+        Self::with(&CongestionControl::NewReno(NewRenoConfig::default()))
+    }
+
+    fn with(control: &CongestionControl) -> Self {
         let mut rtt = Rtt::default();
         rtt.update(at(0), Duration::from_millis(50), Duration::ZERO, None);
-        let control = CongestionControl::NewReno(NewRenoConfig::default());
-        Self { congestion: CongestionState::new(at(0), &control, SIZE, &rtt), rtt, next: 0 }
+        Self { congestion: CongestionState::new(at(0), control, SIZE, &rtt), rtt, next: 0 }
     }
 
     fn send(&mut self, now: Instant) -> PacketInFlight {
@@ -181,4 +186,38 @@ fn a_flight_that_is_lost_as_a_whole_does_not_stop_the_sender() {
     assert!(sender.congestion.window_left() >= u64::from(SIZE), "two packets are under way at least");
     sender.send(at(100));
     assert_eq!(sender.congestion.window_left(), 0, "nothing has arrived");
+}
+
+/// RFC 9959 §3.4: a sender retreats if it determines that there is congestion.
+#[test]
+fn a_loss_after_a_jump_is_a_reason_to_retreat_unless_the_controller_takes_it_for_chance() {
+    let new_reno = CongestionControl::NewReno(NewRenoConfig::default());
+    let bbr = CongestionControl::Bbr(BbrConfig::default());
+    for (control, state) in [(new_reno, "safe retreat"), (bbr, "unvalidated")] {
+        let mut sender = Sender::with(&control);
+        sender.congestion.resume(SavedPath {
+            remote: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            local: None,
+            window: 1_000_000,
+            full: true,
+            rtt: Duration::from_millis(50),
+            lifetime: Duration::from_secs(60),
+        });
+        let first = [(); 2].map(|()| sender.send(at(0)));
+        sender.acknowledge(at(50), &first);
+        let mut packets = Vec::new();
+        while sender.congestion.window_left() >= u64::from(SIZE) {
+            packets.push(sender.send(at(50)));
+        }
+        assert!(sender.congestion.end_round(at(50), false, &sender.rtt), "the window grows at once");
+        assert_eq!(sender.congestion.resume_state(), Some("unvalidated"));
+        packets.extend((50..60).map(|time| sender.send(at(time))));
+        sender.lose(at(90), &packets[..1]);
+        assert_eq!(
+            sender.congestion.resume_state(),
+            Some(state),
+            "{}",
+            sender.congestion.controller().name()
+        );
+    }
 }

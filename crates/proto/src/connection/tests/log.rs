@@ -228,6 +228,25 @@ fn a_move_is_in_the_log_of_both_ends() {
 }
 
 #[test]
+fn datagrams_that_are_dropped_before_they_leave_are_noted() {
+    let client =
+        TransportConfig { log_entries: 1 << 12, datagram_send_buffer: 5_000, ..TransportConfig::default() };
+    let mut pair = Setup { client, ..Setup::default() }.connect();
+    for _ in 0..10 {
+        pair.client.conn().send_datagram(vec![7; 1_000].into(), true).unwrap();
+    }
+    pair.run_for(Duration::from_millis(100));
+    let dropped = pair.client.conn().stats().datagrams.dropped_outgoing;
+    assert!(dropped > 0);
+    let entries = entries(&mut pair, Side::Client);
+    let noted = count(
+        &entries,
+        |event| matches!(event, LogEvent::DatagramsDropped { late: 0, other } if *other == dropped),
+    );
+    assert_eq!(noted, 1);
+}
+
+#[test]
 fn a_version_is_logged_when_it_is_chosen_and_not_again() {
     let mut pair = transfer(1 << 16);
     for side in [Side::Client, Side::Server] {

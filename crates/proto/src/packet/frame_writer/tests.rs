@@ -24,6 +24,17 @@ fn room_that_is_kept_at_the_tail_is_left_by_all_other_frames() {
 }
 
 #[test]
+fn a_stream_of_which_no_byte_fits_leaves_no_frame_behind() {
+    for fin in [false, true] {
+        // A type, and an ID of one byte each: there is room for the header alone.
+        let mut payload = [0; 2];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        assert_eq!(out.write_stream(id(), 0, 10, fin, |room| room.fill(1)), None);
+        assert_eq!(out.finish().len, 0, "{fin}");
+    }
+}
+
+#[test]
 fn the_record_names_the_symbol_that_protects_the_packet() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);

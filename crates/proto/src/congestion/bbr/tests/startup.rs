@@ -341,3 +341,13 @@ fn careful_resume_jumps_and_retreats_in_startup_alone() {
     bbr.on_resume(later, ResumeStep::Jump { window: 9_000_000, rtt });
     assert_eq!((bbr.phase, bbr.control.window), (Phase::Drain, 300_000), "it is over");
 }
+
+/// RFC 9959 §3.3: a jump that has arrived leaves the controller alone.
+#[test]
+fn a_jump_that_was_no_reason_to_retreat_leaves_no_bound() {
+    let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+    let rtt = Duration::from_millis(100);
+    bbr.on_resume(Instant::ZERO, ResumeStep::Jump { window: 5_000_000, rtt });
+    bbr.on_resume(Instant::from_millis(200), ResumeStep::SlowStartUpTo { ssthresh: 10_000_000 });
+    assert_eq!((bbr.phase, bbr.losses.short_inflight), (Phase::Startup, None));
+}
