@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 /// The longest name that DNS can hold, in characters (RFC 1035 §3.1, without the root's dot).
 const NAME_MAX: usize = 253;
 
-/// A host, by name or address, and a port. The host is in lower case and without brackets.
+/// A host, by name or address, and a port. The host is in lower case and without brackets; an address of a link has its zone,
+/// `fe80::1%eth0`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Authority {
     pub(crate) host: String,
@@ -14,16 +15,14 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Parses `host:port`, `192.0.2.1:port` or `[2001:db8::1]:port`; where the port is missing, it is
+    /// Parses `host:port`, `192.0.2.1:port`, `[2001:db8::1]:port` or `[fe80::1%eth0]:port`; where the port is missing, it is
     /// `default_port`.
     pub(crate) fn parse(text: &str, default_port: Option<u16>) -> Result<Self, String> {
         let (host, rest) = match text.strip_prefix('[') {
             Some(bracketed) => {
                 let (address, rest) =
                     bracketed.split_once(']').ok_or_else(|| format!("`{text}` lacks a closing bracket"))?;
-                let address: Ipv6Addr =
-                    address.parse().map_err(|_| format!("`{address}` is no IPv6 address"))?;
-                (address.to_string(), rest)
+                (parse_ipv6(address)?, rest)
             }
             None if text.matches(':').count() > 1 => {
                 return Err(format!("`{text}` is no HOST:PORT (an IPv6 address needs brackets)"));
@@ -35,6 +34,13 @@ impl Authority {
             }
         };
         Ok(Self { host, port: parse_port(text, rest, default_port)? })
+    }
+}
+
+impl Authority {
+    /// The host without its zone: what its certificate names, and what it is told.
+    pub(crate) fn name(&self) -> &str {
+        self.host.split('%').next().unwrap_or(&self.host)
     }
 }
 
@@ -80,6 +86,20 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddr, String> {
         .to_socket_addrs()
         .map_err(|error| format!("`{host}` has no address: {error}"))?;
     found.next().map(ListenAddr::One).ok_or_else(|| format!("`{host}` has no address"))
+}
+
+/// An IPv6 address with its zone, if it has one, which URIs write after `%25` (RFC 6874), and people after `%` (RFC 9844).
+fn parse_ipv6(text: &str) -> Result<String, String> {
+    let no_address = || format!("`{text}` is no IPv6 address");
+    let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+    let address: Ipv6Addr = address.parse().map_err(|_| no_address())?;
+    let Some(zone) = zone else { return Ok(address.to_string()) };
+    let zone = zone.strip_prefix("25").filter(|rest| !rest.is_empty()).unwrap_or(zone);
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    if zone.is_empty() || !zone.bytes().all(legal) {
+        return Err(no_address());
+    }
+    Ok(format!("{address}%{zone}"))
 }
 
 fn parse_port(text: &str, rest: &str, default_port: Option<u16>) -> Result<u16, String> {

@@ -13,6 +13,7 @@ mod race;
 mod service;
 mod tcp;
 mod tcp_local;
+mod zone;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -116,7 +117,7 @@ impl Client {
     /// of the response says how it came, and its extensions have a [`ConnectionInfo`].
     ///
     /// The URI says which server is asked; where the request has a field Host, that is the authority that the server is told, in each
-    /// version of HTTP.
+    /// version of HTTP. An address of a link has its zone in the URI (`https://[fe80::1%25eth0]/`), of which the server is not told.
     ///
     /// Dropping this future or the body of the response gives up the request.
     ///
@@ -138,6 +139,7 @@ impl Client {
         let closed = self.transports.quic.closing.closed();
         let answered = async {
             let origin = self.origin(request.uri())?;
+            *request.uri_mut() = zone::without_zone(request.uri())?;
             make_host_the_authority(&mut request)?;
             let response = self.send(&origin, request).await?;
             // RFC 7838 §6: who is not this server does not say where it is found.
@@ -292,10 +294,12 @@ impl Client {
 
     /// The server of a URI.
     fn origin(&self, uri: &Uri) -> Result<Arc<Origin>, Error> {
-        let host = uri.host().filter(|_| uri.scheme() == Some(&Scheme::HTTPS)).ok_or(Error::Uri)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        if uri.scheme() != Some(&Scheme::HTTPS) {
+            return Err(Error::Uri);
+        }
+        let (host, zone) = zone::host_and_zone(uri)?;
         let port = uri.port_u16().unwrap_or(443);
-        let name = format!("{host} {port}");
+        let name = format!("{host} {port} {}", zone.as_deref().unwrap_or_default());
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         if origins.len() >= SERVERS_MAX && !origins.contains_key(&name) {
             // One that nobody waits at.
@@ -304,7 +308,7 @@ impl Client {
                 origins.remove(&unused);
             }
         }
-        Ok(Arc::clone(origins.entry(name).or_insert_with(|| Origin::new(host, port))))
+        Ok(Arc::clone(origins.entry(name).or_insert_with(|| Origin::new(host, zone.as_deref(), port))))
     }
 }
 

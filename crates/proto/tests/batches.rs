@@ -80,3 +80,32 @@ fn what_ends_no_stream_leaves_in_batches_as_long_as_the_kernel_takes() {
     let batches = answers(40, 1_000, false);
     assert!(batches[0] > 20, "{batches:?}");
 }
+
+#[test]
+fn the_probe_that_fits_every_path_leaves_without_the_full_one() {
+    // Whoever handles a train as a whole drops all of it where the full one does not fit.
+    let mut pair: Pair = Setup::default().connect();
+    pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
+    pair.run_for(Duration::from_secs(1));
+    let server = pair.server.conn();
+    let id = server.streams().open(Dir::Uni).unwrap();
+    assert_eq!(server.streams().send(id).write(&[7; 40_000]), Ok(40_000));
+    let mut batch = TransmitBatch::new(64);
+    let mut now = pair.now;
+    while server.poll_transmit(now, &mut batch).is_some() {}
+    let before = server.stats().pto_count;
+    while server.stats().pto_count == before {
+        now = server.poll_timeout().unwrap().0;
+        server.handle_timeout(now);
+        if server.stats().pto_count == before {
+            while server.poll_transmit(now, &mut batch).is_some() {}
+        }
+    }
+    let mut sizes = Vec::new();
+    while let Some(transmit) = server.poll_transmit(now, &mut batch) {
+        let size = transmit.segment_size.unwrap_or(transmit.len);
+        sizes.push((transmit.len.div_ceil(size), size));
+    }
+    assert_eq!(sizes[0], (1, 1_452));
+    assert_eq!(sizes[1].1, 1_200, "{sizes:?}");
+}

@@ -14,6 +14,15 @@ pub fn canonical(addr: SocketAddr) -> SocketAddr {
     }
 }
 
+/// The canonical form of an address at a socket: what is bound to one link reaches and hears addresses of that link alone, so that
+/// they are the same with and without its zone (RFC 4007 §11), which who dials need not name.
+pub(crate) fn canonical_at(addr: SocketAddr, is_of_one_link: bool) -> SocketAddr {
+    match canonical(addr) {
+        SocketAddr::V6(v6) if is_of_one_link => SocketAddr::new((*v6.ip()).into(), v6.port()),
+        addr => addr,
+    }
+}
+
 /// The form of a canonical `addr` that a socket understands: an IPv6 socket takes IPv4 peers as mapped addresses.
 pub(crate) fn for_socket(addr: SocketAddr, socket_is_ipv6: bool) -> SocketAddr {
     match addr {

@@ -13,7 +13,7 @@ use self::linux::Messages;
 use self::pool::Pool;
 #[cfg(not(target_os = "linux"))]
 use self::portable::Messages;
-use crate::address::canonical;
+use crate::address::canonical_at;
 use crate::registered::Socket;
 
 #[cfg(target_os = "linux")]
@@ -70,6 +70,8 @@ pub struct RecvBatch {
     bytes: u64,
     /// Whether that was a single datagram.
     is_lone: bool,
+    /// Whether the socket is bound to one link.
+    is_of_one_link: bool,
     /// The time of day, since the beginning of 1970, when the last receive call returned.
     received_at: Duration,
     pool: Pool,
@@ -92,6 +94,7 @@ impl RecvBatch {
             draining: 0,
             bytes: 0,
             is_lone: false,
+            is_of_one_link: false,
             received_at: Duration::ZERO,
             pool: Pool::default(),
         }
@@ -110,7 +113,7 @@ impl RecvBatch {
             meta.len -= len;
             let payload = self.pool.give(self.slots[self.draining].split_to(len));
             return Some(Received {
-                remote: canonical(meta.addr),
+                remote: canonical_at(meta.addr, self.is_of_one_link),
                 local_ip: meta.dst_ip.map(|ip| ip.to_canonical()),
                 ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
                 waited: meta.timestamp.map_or(Duration::ZERO, |came| waited(came, self.received_at)),
@@ -160,8 +163,9 @@ impl RecvBatch {
     }
 
     /// Gives every slot room for a full message.
-    pub(crate) fn prepare(&mut self) {
+    pub(crate) fn prepare(&mut self, is_of_one_link: bool) {
         self.adapt();
+        self.is_of_one_link = is_of_one_link;
         self.filled = 0;
         self.draining = 0;
         self.bytes = 0;

@@ -36,7 +36,7 @@ impl UdpSocket {
             // From here on the runtime takes the sending side for ready at all times.
             self.has_failed.store(true, Ordering::Relaxed);
             if let Some(destination) = report {
-                return Some(destination);
+                return Some(self.canonical(destination));
             }
         }
         None
@@ -67,7 +67,6 @@ mod linux {
 
     use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr, SockRef};
 
-    use crate::address::canonical;
     use crate::control::messages;
 
     /// Room for a report (`struct sock_extended_err`), who has sent it, and what else a socket asks for.
@@ -88,7 +87,7 @@ mod linux {
         socket.recvmsg(&mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)?;
         let len = message.control_len();
         let control: Vec<u8> = control.iter().take(len).map(initialized).collect();
-        Ok(is_refusal(&control).then(|| destination.as_socket().map(canonical)).flatten())
+        Ok(is_refusal(&control).then(|| destination.as_socket()).flatten())
     }
 
     #[expect(unsafe_code, reason = "the buffer was made of zeros, and the kernel only writes to it")]

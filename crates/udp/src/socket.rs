@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::SockRef;
 
+use crate::address::canonical_at;
 use crate::dscp::Dscp;
 use crate::open::open;
 use crate::reach::Reach;
@@ -128,6 +129,11 @@ impl UdpSocket {
         self.reach.covers(remote)
     }
 
+    /// An address as this socket tells it of what it receives from there: what is sent to the one comes back from the other.
+    pub fn canonical(&self, remote: SocketAddr) -> SocketAddr {
+        canonical_at(remote, self.reach.is_of_one_link())
+    }
+
     /// What the kernel granted for its buffers.
     ///
     /// # Errors
@@ -184,7 +190,7 @@ impl UdpSocket {
     }
 
     fn receive(&self, batch: &mut RecvBatch, is_last: fn(&RecvBatch) -> bool) -> io::Result<usize> {
-        batch.prepare();
+        batch.prepare(self.reach.is_of_one_link());
         let mut skipped = 0;
         loop {
             // The runtime forgets that the socket is readable, unless it has heard of more since this began, if it is told that

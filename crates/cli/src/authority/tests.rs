@@ -9,6 +9,9 @@ fn names_and_addresses_are_hosts() {
         ("localhost.:1", "localhost.", 1),
         ("[::1]:65535", "::1", 65535),
         ("[2001:DB8:0::1]", "2001:db8::1", 443),
+        ("[FE80::1%Eth0]:1", "fe80::1%Eth0", 1),
+        ("[fe80::1%25eth0.10]", "fe80::1%eth0.10", 443),
+        ("[fe80::1%25]", "fe80::1%25", 443),
     ] {
         let parsed = Authority::parse(text, Some(443)).expect(text);
         assert_eq!((parsed.host.as_str(), parsed.port), (host, port), "{text}");
@@ -30,6 +33,9 @@ fn what_is_no_host_and_port_is_refused() {
         "[::1]443",
         "[::1]:",
         "[host]:1",
+        "[fe80::1%]:1",
+        "[fe80::1%eth0%1]:1",
+        "[host%eth0]:1",
         "host:",
         "host:0",
         "host:65536",

@@ -66,7 +66,8 @@ impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { authority: Authority { host, port }, target } = self;
         let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
-        write!(f, "https://{open}{host}{close}")?;
+        // RFC 6874: the zone of an address stands behind a percent sign, which a URI encodes.
+        write!(f, "https://{open}{}{close}", host.replace('%', "%25"))?;
         if *port != DEFAULT_PORT {
             write!(f, ":{port}")?;
         }

@@ -117,7 +117,7 @@ impl Client {
         let endpoint = bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()));
         let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
         let connecting = endpoint
-            .connect_with(self.config.clone(), address, &server.host)
+            .connect_with(self.config.clone(), address, server.name())
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
         let early = if self.case.course == Course::Early { connecting.into_0rtt() } else { Err(connecting) };
         let connection = match early {
@@ -147,7 +147,7 @@ impl Client {
     /// The server gives the session away behind the handshake, which may be later than the file.
     async fn wait_for_session(&self, server: &Authority) {
         let deadline = Instant::now() + SESSION_PATIENCE;
-        while !self.sessions.has_session(&server.host, server.port) && Instant::now() < deadline {
+        while !self.sessions.has_session(server.name(), server.port) && Instant::now() < deadline {
             sleep(SESSION_POLL).await;
         }
     }

@@ -80,7 +80,7 @@ impl Dialer {
             let from = wanted.iter().map(Bind::to_string).collect::<Vec<_>>().join(" or ");
             return Err(Failure::NoWay { from, peer: server.to_string() });
         }
-        let (peer, host) = (server.to_string(), server.host.clone());
+        let (peer, host) = (server.to_string(), server.name().to_owned());
         let narrator = Narrator {
             output,
             peer: peer.clone(),

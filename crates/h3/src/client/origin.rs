@@ -37,7 +37,10 @@ const DIALS_MAX: usize = 6;
 /// A server.
 #[derive(Debug)]
 pub(super) struct Origin {
+    /// What it has to prove to be.
     pub(super) host: String,
+    /// Where it is found: the same, with its zone.
+    pub(super) place: String,
     pub(super) port: u16,
     state: Mutex<State>,
     alternatives: Mutex<Known>,
@@ -88,9 +91,11 @@ pub(super) struct Transports {
 }
 
 impl Origin {
-    pub(super) fn new(host: String, port: u16) -> Arc<Self> {
+    pub(super) fn new(host: String, zone: Option<&str>, port: u16) -> Arc<Self> {
+        let place = zone.map_or_else(|| host.clone(), |zone| format!("{host}%{zone}"));
         Arc::new(Self {
             host,
+            place,
             port,
             state: Mutex::default(),
             alternatives: Mutex::default(),
@@ -207,7 +212,7 @@ impl Origin {
             return Ok(Made { winner: Winner::Tcp(connection), info });
         }
         let begun = now();
-        let found = find(transports.records.as_ref(), &self.host, self.port).await?;
+        let found = find(transports.records.as_ref(), &self.place, self.port).await?;
         let resolved = now();
         let made = |winner: Winner| {
             let info = ConnectionInfo {

@@ -215,7 +215,7 @@ async fn connect_quic(
 ) -> Result<ClientConnection, Error> {
     let known = origin.alternatives().at(now());
     for place in known {
-        let host = if place.host.is_empty() { &origin.host } else { &place.host };
+        let host = if place.host.is_empty() { &origin.place } else { &place.host };
         let Ok(found) = resolve(host, place.port).await else { continue };
         match transports.quic.connect(&origin.host, &found).await {
             Ok(http3) => return Ok(http3.at_alternative(Some(Used::new(host, &place)))),
@@ -225,7 +225,7 @@ async fn connect_quic(
         }
     }
     if addresses.is_empty() {
-        let found = find(transports.records.as_ref(), &origin.host, origin.port).await?;
+        let found = find(transports.records.as_ref(), &origin.place, origin.port).await?;
         return transports.quic.connect(&origin.host, &found.quic).await;
     }
     transports.quic.connect(&origin.host, addresses).await

@@ -142,7 +142,12 @@ pub(super) fn name_of(host: &str, port: u16) -> String {
 pub(super) fn may_have_records(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     let is_local = |suffix: &str| host == suffix || host.ends_with(&format!(".{suffix}"));
-    host.parse::<IpAddr>().is_err() && host.contains('.') && !is_local("localhost") && !is_local("local")
+    // What has a zone is an address.
+    host.parse::<IpAddr>().is_err()
+        && !host.contains('%')
+        && host.contains('.')
+        && !is_local("localhost")
+        && !is_local("local")
 }
 
 #[cfg(test)]

@@ -51,6 +51,23 @@ fn a_path_that_begins_to_drop_marked_packets_stops_no_transfer() {
 }
 
 #[test]
+fn a_path_that_begins_to_drop_marked_packets_both_ways_holds_a_download_up_for_a_moment() {
+    // The client sends acknowledgements alone, of whose loss nobody tells it.
+    for congestion in [bbr, cubic, newreno, prague] {
+        let drops = || link().then(Instant::from_millis(500), Change::EcnPath(EcnPath::Drop));
+        let report = Lab::new(3)
+            .link(drops(), drops())
+            .both(with(congestion()))
+            .connection(Connecting::new(Workload::download(3_000_000)))
+            .run()
+            .unwrap();
+        let end = report.connections[0].client.last_read.unwrap();
+        // 2.5 s at the rate of the link.
+        assert!(end < Instant::from_millis(4_000), "{:?}: {end:?}", congestion());
+    }
+}
+
+#[test]
 fn a_path_that_marks_everything_slows_down_but_stops_nothing() {
     for congestion in [bbr, cubic, newreno, prague] {
         let link = LinkConfig { ecn_path: EcnPath::MarkAll, ..link() };

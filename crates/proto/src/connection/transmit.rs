@@ -251,7 +251,13 @@ impl Sender<'_> {
             if segments.count > 0 && (is_probe || self.tuple().wants_to_send()) {
                 return None;
             }
-            let size = self.datagram_size(slot).min(segments.size.unwrap_or(usize::MAX));
+            let room_wanted = self.datagram_size(slot);
+            // Nor does one that is to fit every path leave with larger ones: whoever forwards a train as a whole, as between virtual
+            // devices, drops all of it where its largest datagrams do not fit, and so does the kernel at a device that is narrower.
+            if segments.size.is_some_and(|first| room_wanted < first) {
+                return None;
+            }
+            let size = room_wanted.min(segments.size.unwrap_or(usize::MAX));
             let room = buffer.get_mut(segments.len..segments.len + size)?;
             let datagrams = &*self.parts.datagrams;
             let (first, sent) = (datagrams.next_frame_len(), datagrams.sent());

@@ -6,6 +6,9 @@ use crate::space::EcnFeedback;
 
 /// How many packets are sent with a mark before the first answer decides.
 const TEST_PACKETS: u64 = 10;
+/// How many, where marks had arrived and packets without are acknowledged again after nothing was. If the path drops marked packets
+/// now these are lost, and nobody tells an end that it sends acknowledgements alone in vain.
+const RETEST_PACKETS: u64 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -25,18 +28,14 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct EcnValidation {
     state: State,
-    sent: u64,
-    /// How many times in a row unmarked packets arrived after marked ones had not.
-    rescues: u32,
+    /// Packets that may still be marked in a test.
+    left: u64,
 }
-
-/// After so many it is no chance: the path drops marked packets now.
-const RESCUES_MAX: u32 = 2;
 
 impl EcnValidation {
     pub(crate) fn new(enabled: bool) -> Self {
         let state = if enabled { State::Testing } else { State::Failed };
-        Self { state, sent: 0, rescues: 0 }
+        Self { state, left: TEST_PACKETS }
     }
 
     /// What is known, for the log.
@@ -62,8 +61,8 @@ impl EcnValidation {
         if codepoint == Ecn::NotEct {
             return;
         }
-        self.sent += packets;
-        if self.state == State::Testing && self.sent >= TEST_PACKETS {
+        self.left = self.left.saturating_sub(packets);
+        if self.state == State::Testing && self.left == 0 {
             self.state = State::Unknown;
         }
     }
@@ -79,7 +78,6 @@ impl EcnValidation {
             (_, EcnFeedback::Valid { ce, validated }) => {
                 if validated > 0 {
                     self.state = State::Capable;
-                    self.rescues = 0;
                 }
                 ce
             }
@@ -99,12 +97,11 @@ impl EcnValidation {
         self.state == State::Capable
     }
 
-    /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks that arrived before are given
-    /// a second chance: the path may just have been interrupted.
+    /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks that arrived before are tested again: the
+    /// path may just have been interrupted.
     pub(crate) fn on_progress(&mut self) {
         if self.state == State::Suspected {
-            self.rescues += 1;
-            self.state = if self.rescues < RESCUES_MAX { State::Capable } else { State::Failed };
+            (self.state, self.left) = (State::Testing, RETEST_PACKETS);
         }
     }
 }
@@ -135,6 +132,22 @@ mod tests {
         ecn.on_persistent_loss();
         ecn.on_progress();
         assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
+    }
+
+    #[test]
+    fn a_second_chance_costs_three_packets_even_if_nobody_tells_that_they_are_lost() {
+        let mut ecn = EcnValidation::new(true);
+        ecn.on_sent(Ecn::Ect0, 1);
+        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+        ecn.on_persistent_loss();
+        ecn.on_progress();
+        for _ in 0..3 {
+            assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
+            ecn.on_sent(Ecn::Ect0, 1);
+        }
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct, "acknowledgements alone, say");
+        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0, "they arrived after all");
     }
 
     #[test]

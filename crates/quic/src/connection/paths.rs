@@ -62,7 +62,7 @@ impl Connection {
     /// See [`OpenPathError`]. After [`OpenPathError::NoConnectionId`] and [`OpenPathError::Limit`] the peer was asked for
     /// more, and it is worth trying again after a round trip. [`OpenPathError::Unreachable`] is told at once.
     pub fn open_path(&self, local: Local, remote: SocketAddr) -> Result<Path, OpenPathError> {
-        let addrs = local.to(remote);
+        let addrs = self.inner.inner().canonical(local.to(remote));
         self.inner.lock().check().map_err(|_| OpenPathError::Closed)?;
         if !self.inner.inner().can_reach(&addrs) {
             return Err(OpenPathError::Unreachable);

@@ -144,6 +144,7 @@ impl Endpoint {
         if !worker.can_reach(&addrs) {
             return Err(ConnectError::UnreachableAddress(remote));
         }
+        let addrs = worker.canonical(addrs);
         // Whichever of the workers' sockets the kernel gives a report to, it is for this attempt.
         for worker in self.shared.workers() {
             worker.report_refusals(addrs.socket);

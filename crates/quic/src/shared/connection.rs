@@ -200,6 +200,11 @@ impl Inner {
         self.worker.upgrade().is_some_and(|worker| worker.can_reach(addrs))
     }
 
+    /// The addresses as datagrams that come from there will have them: see [`WorkerShared::canonical`].
+    pub(crate) fn canonical(&self, addrs: FourTuple) -> FourTuple {
+        self.worker.upgrade().map_or(addrs, |worker| worker.canonical(addrs))
+    }
+
     pub(crate) fn handle(&self) -> ConnectionHandle {
         self.handle
     }

@@ -127,6 +127,14 @@ impl WorkerShared {
         is_address && same_family && socket.is_some_and(|socket| socket.can_reach(remote))
     }
 
+    /// The addresses as datagrams that come from there will have them.
+    pub(crate) fn canonical(&self, addrs: FourTuple) -> FourTuple {
+        match self.socket_of(addrs.socket) {
+            Some(socket) => FourTuple { remote: socket.canonical(addrs.remote), ..addrs },
+            None => addrs,
+        }
+    }
+
     /// Has attempts to connect through this socket told where nobody listens.
     pub(crate) fn report_refusals(&self, id: SocketId) {
         let Some(socket) = self.socket_of(id).filter(|socket| !socket.reports_refusals()) else { return };

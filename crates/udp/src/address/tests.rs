@@ -22,3 +22,11 @@ fn ipv6_keeps_its_scope_and_loses_its_flow_label() {
     assert_eq!(canonical(labelled.into()), SocketAddrV6::new(*labelled.ip(), 9, 0, 3).into());
     assert_eq!(for_socket(addr("[2001:db8::1]:1"), true), addr("[2001:db8::1]:1"));
 }
+
+#[test]
+fn at_a_socket_of_one_link_addresses_have_no_zone() {
+    let of_link = SocketAddr::from(SocketAddrV6::new("fe80::1".parse().expect("a literal"), 9, 0, 3));
+    assert_eq!(canonical_at(of_link, true), addr("[fe80::1]:9"));
+    assert_eq!(canonical_at(of_link, false), of_link);
+    assert_eq!(canonical_at(addr("[::ffff:192.0.2.1]:443"), true), addr("192.0.2.1:443"));
+}

@@ -4,7 +4,7 @@ use super::*;
 /// A batch as if the kernel had delivered one message of `len` bytes coalesced at `stride`.
 fn batch_with(len: usize, stride: usize) -> RecvBatch {
     let mut batch = RecvBatch::new();
-    batch.prepare();
+    batch.prepare(false);
     for (index, byte) in batch.slots[0][..len].iter_mut().enumerate() {
         *byte = (index / stride) as u8;
     }
@@ -43,7 +43,7 @@ fn empty_datagrams_are_skipped_and_a_zero_stride_ends() {
 fn small_datagrams_share_a_buffer() {
     let mut batch = batch_with(1_200, 1_200);
     let first = batch.next_datagram().expect("a datagram").payload;
-    batch.prepare();
+    batch.prepare(false);
     assert_eq!(batch.slots[0].len(), BUFFER_BYTES - 1_200, "the rest of the buffer is used next");
     assert_eq!(first.len(), 1_200);
 }
@@ -55,7 +55,7 @@ fn a_released_buffer_is_reused_without_allocation() {
     while batch.next_datagram().is_some() {}
     // A little more, so that less than a message is left.
     batch.slots[0].truncate(MESSAGE_MAX - 1);
-    batch.prepare();
+    batch.prepare(false);
     assert_eq!(batch.slots[0].as_ptr(), start);
     assert_eq!(batch.slots[0].len(), BUFFER_BYTES);
 }
@@ -67,13 +67,13 @@ fn a_pinned_buffer_is_replaced_and_comes_back_later() {
     let pinned = batch.next_datagram().expect("a datagram").payload;
     while batch.next_datagram().is_some() {}
     batch.slots[0].truncate(MESSAGE_MAX - 1);
-    batch.prepare();
+    batch.prepare(false);
     assert_ne!(batch.slots[0].as_ptr(), start);
     assert!(pinned.iter().all(|byte| *byte == 0), "the slice keeps its bytes");
     drop(pinned);
     let _ = batch.slots[0].split_to(BUFFER_BYTES - 1).freeze();
     let held = batch.slots[0].split_to(1);
-    batch.prepare();
+    batch.prepare(false);
     assert_eq!(batch.slots[0].as_ptr(), start, "the oldest spare is free again");
     drop(held);
 }
@@ -83,7 +83,7 @@ const LARGEST: usize = 63 * 1_024;
 
 /// Receives a message of the largest size. Returns its first datagram, and whether that is a slice of the buffer.
 fn receive_large(batch: &mut RecvBatch) -> (BytesMut, bool) {
-    batch.prepare();
+    batch.prepare(false);
     batch.meta[0].len = LARGEST;
     batch.meta[0].stride = 1_024;
     batch.filled = 1;
@@ -118,7 +118,7 @@ fn a_reader_that_keeps_a_little_of_each_buffer_gets_copies() {
 
 /// Receives a message of `len` bytes in each slot.
 fn receive_in_all_slots(batch: &mut RecvBatch, len: usize) -> Vec<BytesMut> {
-    batch.prepare();
+    batch.prepare(false);
     batch.filled = batch.slots.len();
     batch.bytes = (batch.filled * len) as u64;
     for meta in &mut batch.meta[..batch.filled] {
@@ -134,7 +134,7 @@ fn buffers_of_slots_that_are_given_up_count_while_slices_keep_them() {
         receive_in_all_slots(&mut batch, 1_200);
     }
     let kept = receive_in_all_slots(&mut batch, LARGEST);
-    batch.prepare();
+    batch.prepare(false);
     assert_eq!(batch.slots.len(), SLOTS_MIN);
     assert_eq!(batch.pool.spares(), BATCH_SIZE, "those of the slots that are left are full");
     drop(kept);
@@ -142,7 +142,7 @@ fn buffers_of_slots_that_are_given_up_count_while_slices_keep_them() {
         receive_in_all_slots(&mut batch, 1_200);
     }
     receive_in_all_slots(&mut batch, LARGEST);
-    batch.prepare();
+    batch.prepare(false);
     assert!(batch.pool.spares() <= BATCH_SIZE, "nobody keeps the others");
 }
 

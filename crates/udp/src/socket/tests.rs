@@ -192,6 +192,40 @@ async fn a_dual_stack_socket_speaks_ipv4_with_canonical_addresses() {
     assert!(of_one.can_reach(reach(&server, "::1")) && !of_one.can_reach(reach(&client, "127.0.0.1")));
 }
 
+/// An address of a link of this machine, and the interface; a host may have none.
+#[cfg(target_os = "linux")]
+fn of_a_link() -> Option<(std::net::SocketAddrV6, String)> {
+    let table = std::fs::read_to_string("/proc/net/if_inet6").ok()?;
+    table.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let ip = u128::from_str_radix(fields.next()?, 16).ok()?;
+        let index = u32::from_str_radix(fields.next()?, 16).ok()?;
+        let ip = std::net::Ipv6Addr::from(ip);
+        let name = fields.nth(3)?.to_owned();
+        ip.is_unicast_link_local().then(|| (std::net::SocketAddrV6::new(ip, 0, 0, index), name))
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_socket_of_one_link_hears_addresses_as_they_were_dialled() {
+    let Some((addr, name)) = of_a_link() else { return };
+    let server = bind(&addr.to_string());
+    let any = "[::]:0".parse().expect("a literal");
+    let bound = crate::open_socket(any, Some(&name)).and_then(UdpSocket::from_std).expect("an interface");
+    let port = server.local_addr().expect("bound").port();
+    // Without its zone.
+    let dialled = SocketAddr::new((*addr.ip()).into(), port);
+    assert_eq!(
+        bound.canonical(std::net::SocketAddrV6::new(*addr.ip(), port, 0, addr.scope_id()).into()),
+        dialled
+    );
+    bound.send(&transmit(dialled, b"ping")).await.expect("a running runtime");
+    let ping = receive(&server, 1).await.remove(0);
+    server.send(&transmit(ping.remote, b"pong")).await.expect("a running runtime");
+    assert_eq!(receive(&bound, 1).await[0].remote, dialled);
+}
+
 #[tokio::test]
 async fn an_oversized_datagram_is_counted_and_harmless() {
     let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
