@@ -85,10 +85,14 @@ impl Outgoing {
     {
         if let Some(body) = body {
             let mut body = pin!(body);
+            let mut is_long = false;
             while !body.is_end_stream() {
                 let Some(frame) = self.next_frame(&mut waiting, body.as_mut()).await? else { break };
                 self.add_frame(&mut waiting, frame)?;
                 if waiting.len >= WRITE_MIN {
+                    if !std::mem::replace(&mut is_long, true) {
+                        let _ = self.stream.set_unsent_max(UNSENT_MAX);
+                    }
                     self.write(&mut waiting).await?;
                 }
             }
@@ -301,6 +305,10 @@ impl Waiting {
         self.len = 0;
     }
 }
+
+/// How much of a body is asked for ahead of what is sent, in bytes. More would be of use only to a body that is late by more than the path
+/// takes to send it, and is read long before it leaves: it is out of the caches of the processor by then, and has driven out others.
+const UNSENT_MAX: u64 = 1 << 20;
 
 /// Small parts of a body are collected until there are so many bytes, as long as they are there.
 const WRITE_MIN: usize = 16 * 1024;

@@ -5,12 +5,14 @@ mod history;
 mod lines;
 mod outstanding;
 mod policy;
+mod repeated;
 mod stored;
 
 pub use self::config::{EncoderConfig, PeerSettings};
 use self::history::History;
 use self::lines::Line;
 use self::outstanding::{Outstanding, References};
+use self::repeated::Repeated;
 use self::stored::Stored;
 use crate::error::Error;
 use crate::field::FieldRef;
@@ -20,8 +22,8 @@ use crate::prefix::Prefix;
 
 /// Encodes the field sections of one connection.
 ///
-/// Until [`on_settings`](Self::on_settings) the static table alone is used, as the RFC wants it. Nothing is allocated until
-/// then, and nothing if the peer allows no table.
+/// Until [`on_settings`](Self::on_settings) the static table alone is used, as the RFC wants it, and if the peer allows no table. Then
+/// the lines of the latest section are kept, 4 KiB at most.
 ///
 /// What goes into the table is decided by what was seen before: a field is inserted where its expected use is worth more
 /// than what has to go for it. Entries that are worth keeping are duplicated instead of evicted. An entry is never evicted
@@ -35,6 +37,8 @@ pub struct Encoder {
     /// What the encoder stream takes for now, in bytes.
     room: usize,
     dynamic: Option<Box<Dynamic>>,
+    /// What was written without a dynamic table.
+    repeated: Repeated,
     /// How the fields of a section are written. Kept for its memory.
     lines: Vec<Line>,
     /// The beginning of an instruction of the decoder stream: at most eleven bytes.
@@ -65,6 +69,7 @@ impl Encoder {
             capacity: 0,
             room: usize::MAX,
             dynamic: None,
+            repeated: Repeated::default(),
             lines: Vec::new(),
             partial: Vec::new(),
         }
@@ -117,33 +122,32 @@ impl Encoder {
         I::IntoIter: Clone,
     {
         let fields = fields.into_iter();
-        let mut lines = std::mem::take(&mut self.lines);
-        let references = match &mut self.dynamic {
-            Some(dynamic) => {
-                let mut instructions = Instructions { out: encoder_stream, room: &mut self.room };
-                let limits = policy::Limits {
-                    capacity: self.capacity,
-                    blocked_streams: usize::try_from(self.peer.blocked_streams).unwrap_or(usize::MAX),
-                    cookie_len_min: self.config.cookie_len_min,
-                };
-                dynamic.plan(stream_id, fields.clone(), &limits, &mut lines, &mut instructions)
-            }
-            None => {
-                lines.extend(
-                    fields.clone().map(|field| Line::without_table(field, self.config.cookie_len_min)),
-                );
-                None
-            }
+        let Some(dynamic) = &mut self.dynamic else {
+            self.write_prefix(0, section);
+            return self.repeated.write(fields, self.config.cookie_len_min, section);
         };
+        let mut lines = std::mem::take(&mut self.lines);
+        let mut instructions = Instructions { out: encoder_stream, room: &mut self.room };
+        let limits = policy::Limits {
+            capacity: self.capacity,
+            blocked_streams: usize::try_from(self.peer.blocked_streams).unwrap_or(usize::MAX),
+            cookie_len_min: self.config.cookie_len_min,
+        };
+        let references = dynamic.plan(stream_id, fields.clone(), &limits, &mut lines, &mut instructions);
         let required = references.map_or(0, |references| references.required);
-        let prefix = Prefix { required, base: required };
-        prefix.write(usize::try_from(self.peer.max_table_capacity).unwrap_or(usize::MAX), section);
+        self.write_prefix(required, section);
         for (line, field) in lines.iter().zip(fields) {
             line.write(field, required, section);
         }
         lines.clear();
         lines.shrink_to(LINES_KEPT);
         self.lines = lines;
+    }
+
+    /// Writes what a section begins with that needs so many inserts.
+    fn write_prefix(&self, required: u64, section: &mut Vec<u8>) {
+        let prefix = Prefix { required, base: required };
+        prefix.write(usize::try_from(self.peer.max_table_capacity).unwrap_or(usize::MAX), section);
     }
 
     /// Handles what came on the decoder stream of the peer, in any pieces.

@@ -1,7 +1,7 @@
 //! One line for each request, on standard output: in the common log format, or an object.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -85,12 +85,11 @@ impl AccessLog {
         let (queue, left_out) = (Arc::<Queue>::default(), Arc::<AtomicU64>::default());
         let (source, counter) = (queue.clone(), left_out.clone());
         let write = move || {
-            let (mut requests, mut clock) = (Requests::default(), Clock::default());
+            let (mut requests, mut words) = (Requests::default(), Words::default());
             while source.wait() {
                 thread::sleep(GATHER);
                 source.take(&mut requests);
-                output
-                    .print_all(requests.iter(), |request, line| request.write(clock.at(request.time), line));
+                output.print_all(requests.iter(), |request, line| request.write(&mut words, line));
                 requests.clear();
                 tell_left_out(&counter, output);
             }
@@ -196,10 +195,12 @@ impl Request<'_> {
         Request { kind, time, remote, protocol, method: method.clone(), path, status, bytes, duration_s }
     }
 
-    /// Appends a line in the common log format, with the time in words.
-    fn write(&self, time: &str, line: &mut String) {
-        let Self { remote, protocol, method, path, status, bytes, .. } = self;
-        let _ = write!(line, "{} - - [{time}] \"{method} ", remote.ip().to_canonical());
+    /// Appends a line in the common log format.
+    fn write(&self, words: &mut Words, line: &mut String) {
+        let Self { time, remote, protocol, method, path, status, bytes, .. } = self;
+        words.write_beginning(remote.ip(), *time, line);
+        line.push_str(method.as_str());
+        line.push(' ');
         // Whatever a client asks for, nothing of it steers the terminal or looks like another field.
         let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
         if path.bytes().all(is_plain) {
@@ -207,24 +208,27 @@ impl Request<'_> {
         } else {
             let _ = write!(line, "{}", path.escape_debug());
         }
-        let _ = write!(line, " {protocol}\" {status} {bytes}");
+        line.push(' ');
+        line.push_str(protocol);
+        let _ = write!(line, "\" {status} {bytes}");
     }
 }
 
-/// Times in words, which are made anew once a second: the requests of a second have one.
+/// How a line begins, which is made anew once a second and for another client: the requests of one that come together have the same.
 #[derive(Debug, Default)]
-struct Clock {
-    second: Option<u64>,
-    words: String,
+struct Words {
+    of: Option<(IpAddr, u64)>,
+    beginning: String,
 }
 
-impl Clock {
-    fn at(&mut self, time: SystemTime) -> &str {
-        let second = Some(since_1970(time).as_secs());
-        if self.second != second {
-            (self.second, self.words) = (second, common_time(time));
+impl Words {
+    fn write_beginning(&mut self, remote: IpAddr, time: SystemTime, line: &mut String) {
+        let of = Some((remote, since_1970(time).as_secs()));
+        if self.of != of {
+            self.of = of;
+            self.beginning = format!("{} - - [{}] \"", remote.to_canonical(), common_time(time));
         }
-        &self.words
+        line.push_str(&self.beginning);
     }
 }
 
@@ -270,10 +274,10 @@ mod tests {
     #[test]
     fn lines_are_in_the_common_log_format() {
         let line = "127.0.0.1 - - [21/Nov/2026:18:04:05 +0000] \"GET /a?b HTTP/3.0\" 206 1000";
-        let mut clock = Clock::default();
+        let mut words = Words::default();
         let mut text = |request: &Request| {
             let mut line = String::new();
-            request.write(clock.at(request.time), &mut line);
+            request.write(&mut words, &mut line);
             line
         };
         assert_eq!(text(&request("/a?b")), line);
@@ -282,6 +286,8 @@ mod tests {
         assert_eq!(text(&later), line);
         later.time += Duration::from_millis(100);
         assert_eq!(text(&later), line.replace(":05 ", ":06 "));
+        later.remote = ([127, 0, 0, 2], 5_000).into();
+        assert_eq!(text(&later), line.replace(":05 ", ":06 ").replace(".1 ", ".2 "));
         let steering = text(&request("/\u{1b}[2J\"\n"));
         assert!(steering.contains(r#""GET /\u{1b}[2J\"\n HTTP/3.0""#), "{steering}");
     }

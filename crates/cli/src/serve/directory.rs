@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use tracing::info;
 
 use super::files::Content;
-use super::small_files::SmallFiles;
+use super::small_files::{Kept, SmallFile, SmallFiles};
 use super::stamp::Stamp;
 use crate::failure::Failure;
 
@@ -73,6 +73,8 @@ pub(super) enum Found {
 pub(super) struct Opened {
     pub(super) content: Content,
     pub(super) stamp: Stamp,
+    /// Where it is kept what responses say of the file, if that is.
+    pub(super) description: Option<Kept>,
 }
 
 /// A file or a directory in a directory.
@@ -142,8 +144,9 @@ impl Directory {
         }
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let dir = self.dir(access)?;
-        if let Some((stamp, bytes)) = self.place.small_files.find(&dir, path) {
-            return Ok(Found::File(Opened { content: Content::Memory(bytes, stamp), stamp }));
+        if let Some(SmallFile { content, stamp, description, .. }) = self.place.small_files.find(&dir, path) {
+            let content = Content::Memory(content, stamp);
+            return Ok(Found::File(Opened { content, stamp, description: Some(description) }));
         }
         let file = match access {
             Access::Cached => open_cached(&dir, path)?,
@@ -157,7 +160,8 @@ impl Directory {
         if metadata.is_dir() {
             Ok(Found::Directory)
         } else if metadata.is_file() {
-            Ok(Found::File(Opened { content: Content::File(file), stamp: Stamp::of(&metadata) }))
+            let (content, stamp) = (Content::File(file), Stamp::of(&metadata));
+            Ok(Found::File(Opened { content, stamp, description: None }))
         } else {
             Err(io::Error::new(ErrorKind::NotFound, "it is no regular file"))
         }

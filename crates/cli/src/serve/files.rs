@@ -71,8 +71,16 @@ impl Source {
     }
 
     /// The same of a file that is open.
-    pub(super) fn opened(root: Directory, path: PathBuf, Opened { content, stamp }: Opened) -> Self {
+    pub(super) fn opened(root: Directory, path: PathBuf, Opened { content, stamp, .. }: Opened) -> Self {
         Self { root, path, content: Some(content), sent: Some(Sent::new(stamp)) }
+    }
+
+    /// All of it, if that is in memory.
+    pub(super) fn in_memory(&self) -> Option<&Bytes> {
+        match &self.content {
+            Some(Content::Memory(all, _)) => Some(all),
+            _ => None,
+        }
     }
 
     /// Reads at most `max` bytes from `offset` on, and nothing beyond the length that the file had at first: what is appended meanwhile is

@@ -11,20 +11,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use cap_std::fs::Dir;
 
 use super::stamp::Stamp;
+use super::web::Description;
 
 /// What the files take at most, in bytes, with their names. Beyond it those go that have been there longest.
 const MEMORY_BYTES: usize = 8 << 20;
 /// How large a file may be, in bytes: with larger ones the calls do not count.
 const FILE_BYTES_MAX: usize = 32 << 10;
-/// What a file takes beside its content and its names: the entry and what allocators add.
-const ENTRY_BYTES: usize = 256;
+/// What a file takes beside its content and its names: the entry, what is said of it, and what allocators add.
+const ENTRY_BYTES: usize = 512;
 /// How long a file is kept.
 const AGE_MAX: Duration = Duration::from_secs(10);
 /// How long a file must not have been changed before it was read: more than the coarsest tick, which is the two seconds of FAT. Most
@@ -43,25 +44,30 @@ struct Files {
     memory: usize,
 }
 
+/// A file that is kept.
 #[derive(Debug, Clone)]
-struct SmallFile {
-    content: Bytes,
-    stamp: Stamp,
+pub(super) struct SmallFile {
+    pub(super) content: Bytes,
+    pub(super) stamp: Stamp,
+    pub(super) description: Kept,
     read_at: Instant,
 }
 
+/// What responses say of a file, from the first one on: to find it out takes longer than to send a small file.
+pub(super) type Kept = Arc<OnceLock<Description>>;
+
 impl SmallFiles {
     /// The file at `path` below `dir` as it is now, if it is kept.
-    pub(super) fn find(&self, dir: &Dir, path: &Path) -> Option<(Stamp, Bytes)> {
+    pub(super) fn find(&self, dir: &Dir, path: &Path) -> Option<SmallFile> {
         self.find_at(Instant::now(), dir, path)
     }
 
-    fn find_at(&self, now: Instant, dir: &Dir, path: &Path) -> Option<(Stamp, Bytes)> {
+    fn find_at(&self, now: Instant, dir: &Dir, path: &Path) -> Option<SmallFile> {
         let file = self.try_lock()?.all.get(path.as_os_str())?.clone();
         let is_young = now.saturating_duration_since(file.read_at) < AGE_MAX;
         // The kernel had the name in memory so shortly before that to look at it takes no disk. A link may lead out of the directory: what
         // is found counts only if it is the file that was opened below it.
-        (is_young && Stamp::at(dir, path) == Some(file.stamp)).then_some((file.stamp, file.content))
+        (is_young && Stamp::at(dir, path) == Some(file.stamp)).then_some(file)
     }
 
     /// Keeps what was read of a file since `since`, if that is all of it and it is small. `stamp` was made afterwards.
@@ -71,8 +77,8 @@ impl SmallFiles {
             return;
         }
         let Some(mut files) = self.try_lock() else { return };
-        let content = Bytes::copy_from_slice(content);
-        files.put(path.as_os_str(), SmallFile { content, stamp, read_at: Instant::now() });
+        let (content, description) = (Bytes::copy_from_slice(content), Kept::default());
+        files.put(path.as_os_str(), SmallFile { content, stamp, description, read_at: Instant::now() });
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Files>> {

@@ -2,6 +2,7 @@
 
 mod body;
 mod conditions;
+mod description;
 mod encoding;
 mod host;
 mod listing;
@@ -26,6 +27,7 @@ use tower_service::Service;
 use tracing::info;
 
 pub(crate) use self::body::{Budget, WebBody};
+pub(super) use self::description::Description;
 use self::recent::{Plain, Recent};
 use self::refusal::bare;
 use self::respond::respond;

@@ -17,8 +17,9 @@ impl Streams {
         let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
         send.check_writable()?;
         let (credit_room, held, priority) = (send.credit_room(), send.held(), send.priority());
+        let unsent_room = send.unsent_room();
         let budget_room = self.budget_room(held, priority);
-        let room = credit_room.min(budget_room);
+        let room = credit_room.min(budget_room).min(unsent_room);
         if room > 0 {
             return Ok(room);
         }
@@ -100,6 +101,13 @@ impl Streams {
         self.lost.set(id, priority, false, &mut send.queued_lost);
         self.fresh.set(id, priority, false, &mut send.queued_fresh);
         self.sync(id);
+        Ok(())
+    }
+
+    pub(super) fn set_unsent_max(&mut self, id: StreamId, bytes: u64) -> Result<(), ClosedStream> {
+        self.table.send_mut(id).ok_or(ClosedStream)?.unsent_max = bytes.max(1);
+        // Whoever waits may have room now.
+        self.wake_writer(id, &mut None);
         Ok(())
     }
 

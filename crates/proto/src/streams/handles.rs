@@ -199,6 +199,16 @@ impl SendHandle<'_> {
         self.streams.table.send_mut(self.id).is_some_and(|send| send.is_abandoned())
     }
 
+    /// Sets how much may be written ahead of what is sent, in bytes, one at least. Without it all of the room may be, which follows the
+    /// paths: two flights and more. What is not written can still be something else, and takes no memory. Whoever waits is told
+    /// ([`Writable`](super::StreamEvent::Writable)) when half of it was sent.
+    ///
+    /// # Errors
+    /// The sending half has ended.
+    pub fn set_unsent_max(&mut self, bytes: u64) -> Result<(), ClosedStream> {
+        self.streams.set_unsent_max(self.id, bytes)
+    }
+
     /// Sets whether this stream sends before others: see [`Priority`]. A number is a level: streams of a higher one send
     /// first, equals take turns, and streams start with 0.
     ///

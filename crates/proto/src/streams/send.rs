@@ -38,6 +38,8 @@ pub(super) struct SendHalf {
     pub(super) write_blocked: bool,
     /// Whether the stream is in the queue of those that wait for room in the buffer of all streams.
     pub(super) queued_waiting: bool,
+    /// How much may be written and not sent, in bytes.
+    pub(super) unsent_max: u64,
 }
 
 /// The end of the stream.
@@ -86,6 +88,7 @@ impl SendHalf {
             queued_fresh: false,
             write_blocked: false,
             queued_waiting: false,
+            unsent_max: u64::MAX,
         }
     }
 
@@ -107,6 +110,22 @@ impl SendHalf {
     /// Bytes that were never sent.
     pub(super) fn unsent(&self) -> u64 {
         self.buffer.unsent()
+    }
+
+    /// Bytes that may be written before some are sent.
+    pub(super) fn unsent_room(&self) -> u64 {
+        self.unsent_max.saturating_sub(self.unsent())
+    }
+
+    /// Whether so little is left to send that it is worth waking the application.
+    pub(super) fn has_unsent_room(&self) -> bool {
+        self.unsent() <= self.unsent_max / 2
+    }
+
+    /// Whether the application may wait for what was written to be sent, and enough of that was.
+    #[inline]
+    pub(super) fn is_sent_enough(&self) -> bool {
+        self.write_blocked && self.unsent_max < u64::MAX && self.has_unsent_room()
     }
 
     /// Bytes to send again.

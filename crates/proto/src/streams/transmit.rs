@@ -205,6 +205,7 @@ impl Streams {
             self.unsent -= len as u64;
             self.stats.frames_sent += 1;
             self.stats.bytes_sent += len as u64;
+            let is_sent_enough = send.is_sent_enough();
             if send.has_new() {
                 self.fresh.charge(len);
             } else {
@@ -215,6 +216,9 @@ impl Streams {
                     // The last bytes that are delivered have left: RESET_STREAM_AT can follow.
                     self.sync(id);
                 }
+            }
+            if is_sent_enough {
+                self.wake_writer(id, &mut None);
             }
         }
     }

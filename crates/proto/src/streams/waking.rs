@@ -42,7 +42,7 @@ impl Streams {
     pub(super) fn wake_writer(&mut self, id: StreamId, levels: &mut Option<HeldByLevel>) {
         let Some(stream) = self.table.get_mut(id) else { return };
         let Some(send) = stream.send.as_mut().filter(|send| send.write_blocked) else { return };
-        if send.credit_room() == 0 {
+        if send.credit_room() == 0 || !send.has_unsent_room() {
             return;
         }
         let (held, priority) = (send.held(), send.priority());

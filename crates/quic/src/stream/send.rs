@@ -127,6 +127,19 @@ impl SendStream {
         result.map_err(|_| ClosedStream)
     }
 
+    /// Sets how much may be written ahead of what is sent, in bytes, one at least: writing waits while more is there than that, and goes on
+    /// when half of it was sent. Without it all may be that `TransportConfig::send_window` allows, which on a fast path is far more than
+    /// an application is late that is at hand. What is not written can still be something else, and takes no memory.
+    ///
+    /// # Errors
+    /// If the stream is delivered or reset.
+    pub fn set_unsent_max(&self, bytes: u64) -> Result<(), ClosedStream> {
+        let mut state = self.connection.lock();
+        let result = state.proto.streams().send(self.key.id).set_unsent_max(bytes);
+        self.connection.release(state);
+        result.map_err(|_| ClosedStream)
+    }
+
     /// Sets what forward erasure correction does for what is sent on this stream from now on. The default is
     /// [`FecConfig::mode`](crate::FecConfig::mode). Without effect where erasure correction is off, or the peer does not have it.
     ///

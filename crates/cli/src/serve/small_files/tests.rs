@@ -37,7 +37,7 @@ impl World {
     }
 
     fn found_at(&self, now: Instant) -> Option<Bytes> {
-        Some(self.kept.find_at(now, &self.opened, Path::new("file"))?.1)
+        Some(self.kept.find_at(now, &self.opened, Path::new("file"))?.content)
     }
 
     fn found(&self) -> Option<Bytes> {

@@ -82,6 +82,18 @@ impl AsRef<[u8]> for Held {
     }
 }
 
+/// The same of a file that is kept in memory, too: it need not be for as long.
+struct Shared {
+    bytes: Bytes,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// A part of a file that is sent.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -100,6 +112,16 @@ impl Part {
     /// Reads the next block in the thread that calls it. What fails because it takes a disk can be tried again.
     pub(super) fn read(&mut self, access: Access) -> Result<Bytes, SourceError> {
         let (max, memory) = self.budget.take(self.end - self.next);
+        // A part would have all of it stay.
+        let is_all = |all: &&Bytes| self.next == 0 && all.len() as u64 == max;
+        if let Some(all) = self.source.in_memory().filter(is_all).cloned() {
+            self.next = max;
+            self.source.close();
+            return Ok(match memory {
+                Some(memory) => Bytes::from_owner(Shared { bytes: all, _memory: memory }),
+                None => all,
+            });
+        }
         let buffer = if max == BLOCK_BYTES { self.budget.spare.take() } else { Vec::new() };
         let Block { bytes, .. } = self.source.read_now(self.next, max, access, buffer)?;
         self.next += bytes.len() as u64;

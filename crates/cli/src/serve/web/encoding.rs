@@ -1,7 +1,7 @@
 //! Files that are there in a compressed form, too (RFC 9110 §12.5.3).
 
 use http::HeaderMap;
-use http::header::ACCEPT_ENCODING;
+use http::header::{ACCEPT_ENCODING, GetAll, HeaderValue};
 
 /// A way to compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +46,24 @@ impl Encoding {
 /// What the client takes, what it likes best first, and of what it likes alike what commonly is the smallest. What it says to like
 /// less than the file as it is is left out. What it refuses altogether is not looked at: a file as it is may always be sent.
 pub(super) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Encoding> {
+    let lists = headers.get_all(ACCEPT_ENCODING);
+    let has_any = lists.iter().next().is_some();
+    has_any.then(|| in_order(&lists)).into_iter().flatten()
+}
+
+/// The same of what a client says.
+fn in_order(lists: &GetAll<'_, HeaderValue>) -> impl Iterator<Item = Encoding> + use<> {
     let all: [_; COUNT] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
-    let any = weight(headers, &["*"]).unwrap_or(0);
-    let least = weight(headers, &["identity"]).unwrap_or(0).max(1);
-    let mut liked = all.map(|encoding| (weight(headers, encoding.names()).unwrap_or(any), encoding));
+    let any = weight(lists, &["*"]).unwrap_or(0);
+    let least = weight(lists, &["identity"]).unwrap_or(0).max(1);
+    let mut liked = all.map(|encoding| (weight(lists, encoding.names()).unwrap_or(any), encoding));
     liked.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     liked.into_iter().filter(move |(weight, _)| *weight >= least).map(|(_, encoding)| encoding)
 }
 
 /// The weight that a client gives to what has one of these names, if it says one.
-fn weight(headers: &HeaderMap, names: &[&str]) -> Option<u16> {
-    let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+fn weight(lists: &GetAll<'_, HeaderValue>, names: &[&str]) -> Option<u16> {
+    let lists = lists.iter().filter_map(|value| value.to_str().ok());
     lists.flat_map(|list| list.split(',')).find_map(|item| {
         let (name, parameter) = item.split_once(';').unwrap_or((item, ""));
         let is_named = names.iter().any(|other| name.trim().eq_ignore_ascii_case(other));

@@ -13,14 +13,14 @@ use http::{Method, Response, StatusCode, Uri, request};
 
 use super::body::{Part, WebBody};
 use super::conditions::{Validators, Verdict};
+use super::description::Description;
 use super::encoding::{self, Encoding};
 use super::range::{self, Wanted};
 use super::refusal::{bare, is_missing, refuse};
-use super::{Content, host, http_date, listing};
+use super::{Content, host, listing};
 use crate::hq;
 use crate::serve::directory::{Access, Found, Opened};
 use crate::serve::files::{Source, SourceError};
-use crate::serve::stamp::Stamp;
 
 /// The file that is shown for a directory.
 const INDEX: &str = "index.html";
@@ -120,14 +120,22 @@ fn send(
     access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
     let headers = &request.headers;
-    let kind = content_type(&path);
-    let (encoding, path, file) = match compressed(content, headers, &path, access)? {
-        Some((encoding, path, file)) => (Some(encoding), path, file),
-        None => (None, path, file),
+    let form = compressed(content, headers, &path, access)?;
+    let encoding = form.as_ref().map(|(encoding, ..)| *encoding);
+    let own;
+    let known = file.description.clone();
+    let description = match (&form, &known) {
+        (None, Some(known)) => known.get_or_init(|| Description::new(&path, file.stamp, None)),
+        (form, _) => {
+            let stamp = form.as_ref().map_or(file.stamp, |(.., file)| file.stamp);
+            own = Description::new(&path, stamp, encoding);
+            &own
+        }
     };
-    let Stamp { len, modified, .. } = file.stamp;
+    let (path, file) = form.map_or((path, file), |(_, path, file)| (path, file));
+    let len = file.stamp.len;
     let source = Source::opened(content.root.clone(), path, file);
-    let validators = Validators::new(len, modified, encoding.map(Encoding::name));
+    let validators = &description.validators;
     let mut response = match validators.judge(headers) {
         Verdict::Failed => return Ok(bare(StatusCode::PRECONDITION_FAILED)),
         Verdict::NotModified => {
@@ -135,20 +143,18 @@ fn send(
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         }
-        Verdict::Serve => body(content, request, source, len, &validators, access)?,
+        Verdict::Serve => body(content, request, source, len, validators, access)?,
     };
     let fields = response.headers_mut();
     fields.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    fields.insert(ETAG, validators.tag);
-    // A clock may have been wrong: nothing was changed after the response (RFC 9110 §8.8.2.1).
-    let modified = validators.modified.map(|modified| modified.min(SystemTime::now()));
-    if let Some(date) = modified.and_then(http_date) {
+    fields.insert(ETAG, validators.tag.clone());
+    if let Some(date) = description.last_modified(SystemTime::now()) {
         fields.insert(LAST_MODIFIED, date);
     }
     if response.status() != StatusCode::NOT_MODIFIED && response.status() != StatusCode::RANGE_NOT_SATISFIABLE
     {
         let fields = response.headers_mut();
-        fields.insert(CONTENT_TYPE, kind);
+        fields.insert(CONTENT_TYPE, description.content_type.clone());
         fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         if let Some(encoding) = encoding {
             fields.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
@@ -217,16 +223,6 @@ fn compressed(
         }
     }
     Ok(None)
-}
-
-/// What a file is, by its name. Text is taken to be in UTF-8.
-fn content_type(path: &Path) -> HeaderValue {
-    let kind = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
-    if kind.starts_with("text/") || kind == "application/javascript" || kind == "application/json" {
-        return HeaderValue::from_str(&format!("{kind}; charset=utf-8"))
-            .unwrap_or(HeaderValue::from_static("text/plain"));
-    }
-    HeaderValue::from_static(kind)
 }
 
 /// To the same path with a slash at its end.

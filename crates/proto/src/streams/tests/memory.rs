@@ -155,6 +155,43 @@ fn a_stream_that_the_peers_credit_held_back_is_woken_by_the_room_of_others() {
     assert!(server.events().contains(&StreamEvent::Writable(late)));
 }
 
+#[test]
+fn what_is_written_ahead_of_what_is_sent_is_bounded_where_the_application_says_so() {
+    let mut crowd = Crowd::new(32 * MIB, 16 * MIB);
+    crowd.join(0);
+    let (mut server, mut client) = crowd.members.pop().unwrap();
+    let (ahead, other) = (server.streams.open(Dir::Uni).unwrap(), server.streams.open(Dir::Uni).unwrap());
+    server.streams.send(ahead).set_unsent_max(100_000).unwrap();
+    write_all(&mut server, ahead);
+    assert_eq!(server.streams.send_buffered(), 100_000);
+    // What was sent and is not acknowledged does not count, and the application is woken once, when half was sent.
+    let mut packets = Vec::new();
+    let woken = |server: &mut End| server.events().contains(&StreamEvent::Writable(ahead));
+    while !woken(&mut server) {
+        packets.push(server.packet(1_200).expect("more to send"));
+    }
+    let unsent = server.streams.waiting();
+    assert!((48_000..=50_000).contains(&unsent), "{unsent} bytes are left");
+    packets.push(server.packet(1_200).expect("more to send"));
+    assert!(!woken(&mut server), "nobody waits");
+    write_all(&mut server, ahead);
+    assert_eq!(server.streams.waiting(), 100_000);
+    // Acknowledgements make no room here, and other streams have theirs.
+    for packet in &packets {
+        client.receive(packet).unwrap();
+        server.acked(packet);
+    }
+    assert!(!woken(&mut server));
+    assert_eq!(server.streams.send(other).write(&[0; 200_000]), Ok(200_000));
+    // Who may write more is told.
+    server.streams.send(ahead).set_unsent_max(u64::MAX).unwrap();
+    assert!(woken(&mut server));
+    write_all(&mut server, ahead);
+    assert_eq!(server.streams.send_buffered(), 16 * MIB);
+    flush(&mut server, &mut client);
+    server.assert_counts();
+}
+
 /// The peer lets a stream send as much as it likes.
 fn raise(end: &mut End, id: StreamId) {
     let maximum = VarInt::from_u32(1 << 29);
