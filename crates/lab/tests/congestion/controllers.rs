@@ -58,7 +58,8 @@ fn a_path_that_begins_to_drop_marked_packets_both_ways_holds_a_download_up_for_a
         let report = Lab::new(3)
             .link(drops(), drops())
             .both(with(congestion()))
-            .connection(Connecting::new(Workload::download(3_000_000)))
+            .server_workload(Workload::replies(3_000_000))
+            .connection(Connecting::new(Workload::requests(1, 100)))
             .run()
             .unwrap();
         let end = report.connections[0].client.last_read.unwrap();

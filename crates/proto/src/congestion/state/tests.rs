@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::super::{BbrConfig, CongestionControl, NewRenoConfig};
+use super::super::{BbrConfig, CongestionControl, NewRenoConfig, SavedPath};
 use super::*;
 
 const SIZE: u16 = 1_200;
