@@ -244,6 +244,31 @@ fn a_window_that_a_packet_taken_for_lost_wrongly_has_cost_is_given_back() {
     assert_eq!((before.controller_state, after.controller_state), ("slow start", "slow start"));
 }
 
+/// Bytes that are sent again where a packet is taken for lost wrongly; what is sent again for it is lost or not.
+fn sent_again_for_a_late_packet(is_copy_lost: bool) -> u64 {
+    let (mut pair, id) = acquainted(TimerStyle::OncePerRtt);
+    let (begin, mut count) = (pair.now, 0);
+    pair.client.wire = Box::new(move |flying: Flying| {
+        count += 1;
+        match flying.at.saturating_since(begin) {
+            since if is_copy_lost && since >= 9 * MS && since < 14 * MS => vec![],
+            _ if count == 2 => vec![Flying { at: flying.at + 7 * MS, ..flying }],
+            _ => vec![flying],
+        }
+    });
+    let before = pair.client.conn().stats();
+    write(&mut pair, id, 10_000);
+    pair.run_for(Duration::from_secs(2));
+    let after = pair.client.conn().stats();
+    assert_eq!(after.packets_spurious - before.packets_spurious, 1);
+    after.streams.bytes_retransmitted - before.streams.bytes_retransmitted
+}
+
+#[test]
+fn what_has_arrived_late_is_not_sent_again_for_a_copy_that_is_lost() {
+    assert_eq!(sent_again_for_a_late_packet(true), sent_again_for_a_late_packet(false));
+}
+
 #[test]
 fn what_is_said_of_streams_is_said_again_when_it_is_lost() {
     let mut pair = Pair::connected();
