@@ -28,4 +28,5 @@ mod watch;
 mod web;
 mod web_get;
 mod web_parts;
+mod web_stuck;
 mod web_upload;
