@@ -30,4 +30,5 @@ mod web;
 mod web_changes;
 mod web_get;
 mod web_parts;
+mod web_stuck;
 mod web_upload;

@@ -36,6 +36,8 @@ pub(super) struct Clients {
     sessions: Arc<SessionStore>,
     http3_only: bool,
     made: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
+    /// Others, which share no connection with those.
+    spare: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
     /// The QUIC connections that were told of.
     told: Mutex<BTreeSet<u64>>,
 }
@@ -61,13 +63,35 @@ impl Clients {
             sessions,
             http3_only: args.http.http3_only,
             made: Mutex::default(),
+            spare: Mutex::default(),
             told: Mutex::default(),
         })
     }
 
     /// The client for a server.
     pub(super) fn of(&self, server: &Authority) -> Result<(Client, Refusal), Failure> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        self.client_in(&self.made, server)
+    }
+
+    /// Another client for it, which connects anew.
+    pub(super) fn spare(&self, server: &Authority) -> Result<(Client, Refusal), Failure> {
+        self.client_in(&self.spare, server)
+    }
+
+    /// Uses that one from now on. Of several that ask for it the first one counts.
+    pub(super) fn use_spare(&self, server: &Authority) {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        if let Some(spare) = spare {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(server.clone(), spare);
+        }
+    }
+
+    fn client_in(
+        &self,
+        made: &Mutex<BTreeMap<Authority, (Client, Refusal)>>,
+        server: &Authority,
+    ) -> Result<(Client, Refusal), Failure> {
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = made.get(server) {
             return Ok(client.clone());
         }

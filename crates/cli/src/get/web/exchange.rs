@@ -1,14 +1,16 @@
 //! One URL: requests until it is there, and what comes of them.
 
 mod copy;
+mod elsewhere;
 
 use std::time::{Duration, Instant, SystemTime};
 
-use fulmar_h3::{Body, ConnectionInfo};
+use fulmar_h3::{Body, Client, ConnectionInfo};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use tokio::time::sleep;
 
+use self::elsewhere::Elsewhere;
 use super::clients::judge;
 use super::limit::Limit;
 use super::narration::{lines, printable, told};
@@ -63,6 +65,8 @@ enum Taken {
     Part(Done),
     /// Nothing that can be used: why, and of what URL. All of it has to be asked for.
     Nothing(Url, &'static str),
+    /// A beginning. The rest comes in another response, from the same URL.
+    Beginning(Url, Elsewhere),
 }
 
 /// Why an attempt has failed, and when another one may succeed.
@@ -130,6 +134,7 @@ impl<'a> Exchange<'a> {
             match self.ask_and_take(start).await? {
                 Taken::All(done) => return Ok(Done { first_byte: first.unwrap_or(done.first_byte), ..done }),
                 Taken::Part(done) => first = first.or(Some(done.first_byte)),
+                Taken::Beginning(..) => {}
                 Taken::Nothing(url, why) if is_anew => {
                     return Err(Failure::Http {
                         what: url.to_string(),
@@ -155,7 +160,11 @@ impl<'a> Exchange<'a> {
             let next = redirect::next_method(response.status(), &method);
             let (Some(next), Some(target)) = (next, redirect::target(&url, response.headers())) else {
                 let first_byte = start.elapsed();
-                return self.take(url, &method, response, first_byte, &refusal).await;
+                let mut taken = self.take(url, &method, response, first_byte, &refusal).await?;
+                while let Taken::Beginning(url, (response, refusal)) = taken {
+                    taken = self.take(url, &method, response, first_byte, &refusal).await?;
+                }
+                return Ok(taken);
             };
             if !job.args.http.location {
                 if job.args.http.head {
@@ -184,6 +193,16 @@ impl<'a> Exchange<'a> {
         method: &Method,
         has_content: bool,
     ) -> Result<(Response<Body>, Refusal), Failure> {
+        self.ask_of(self.job.clients.of(&url.authority)?, url, method, has_content).await
+    }
+
+    async fn ask_of(
+        &self,
+        (client, refusal): (Client, Refusal),
+        url: &Url,
+        method: &Method,
+        has_content: bool,
+    ) -> Result<(Response<Body>, Refusal), Failure> {
         let job = self.job;
         let is_home = url.authority == self.item.url.authority;
         let mut request = job.asked.request(method, url, has_content, is_home)?;
@@ -198,7 +217,6 @@ impl<'a> Exchange<'a> {
             request.headers_mut().insert(header::IF_RANGE, validator);
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
-        let (client, refusal) = job.clients.of(&url.authority)?;
         let trouble = request.body().trouble();
         let response = self.limit.within(client.request(request)).await?;
         let response = response.map_err(|error| match (trouble.why(), judge(&error, &refusal, url)) {
@@ -274,7 +292,10 @@ impl<'a> Exchange<'a> {
         // These end with their head, whatever it says (RFC 9112 §6.3).
         let is_head_alone = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT;
         let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
-        self.receive(&mut done, body, announced.filter(|_| !is_head_alone), refusal).await?;
+        let announced = announced.filter(|_| !is_head_alone);
+        if let Some(rest) = self.receive(&mut done, body, announced, refusal).await? {
+            return Ok(Taken::Beginning(done.url, rest));
+        }
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
         }
@@ -329,12 +350,12 @@ impl<'a> Exchange<'a> {
         mut body: Body,
         expected: Option<u64>,
         refusal: &Refusal,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Elsewhere>, Failure> {
         let bar = match expected {
             Some(len) => self.job.bars.download(&self.item.name, done.resumed_at, done.resumed_at + len),
             None => self.job.bars.open_ended(&self.item.name),
         };
-        let received = self.copy(done, &mut body, &bar).await;
+        let received = self.copy(done, &mut body, expected, &bar).await;
         bar.finish_and_clear();
         let hint = || match &self.job.args.http.continue_at {
             Some(_) => " (what came is kept: the same command goes on there)",
@@ -343,7 +364,8 @@ impl<'a> Exchange<'a> {
         let cut =
             |why: String| Failure::Http { what: done.url.to_string(), why: why + hint(), exit: exit::CUT };
         match received {
-            Ok(Ok(())) => {}
+            Ok(Ok(None)) => {}
+            Ok(Ok(rest)) => return Ok(rest),
             Ok(Err(error)) => {
                 let came = Size(done.bytes);
                 return Err(match judge(&error, refusal, &done.url) {
@@ -369,7 +391,7 @@ impl<'a> Exchange<'a> {
             }
             return Err(cut(format!("the body was cut: {} of {expected} bytes came", done.bytes)));
         }
-        Ok(())
+        Ok(None)
     }
 }
 

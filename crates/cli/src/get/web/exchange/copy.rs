@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::super::pace::Pace;
 use super::super::sink::{Sink, Writing};
+use super::elsewhere::{Elsewhere, SUSPECTED_AFTER};
 use super::{Done, Exchange};
 use crate::failure::Failure;
 
@@ -22,17 +23,21 @@ const BATCH_BYTES: usize = 512 << 10;
 /// After which time less is written, too, so that what came over a slow link stays if the user ends the program.
 const WRITE_AFTER: Duration = Duration::from_secs(1);
 
+/// How often a silence is looked at in which nothing can be done.
+const SILENCE_STEP: Duration = Duration::from_secs(1);
+
 impl Exchange<'_> {
     /// Writes the body, one batch while the next one comes. The inner error is that of the body. What has come is written, too, when the
-    /// limit is reached.
+    /// limit is reached, and when the rest comes elsewhere, which is returned then.
     ///
     /// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
     pub(super) async fn copy(
         &mut self,
         done: &mut Done,
         body: &mut Body,
+        expected: Option<u64>,
         bar: &ProgressBar,
-    ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
+    ) -> Result<Result<Option<Elsewhere>, fulmar_h3::Error>, Failure> {
         let pace = self.job.args.http.limit_rate.map(|rate| Pace::new(Instant::now(), rate));
         let is_stream = self.sink.as_ref().is_some_and(Sink::is_stream);
         let mut batch = Vec::new();
@@ -40,21 +45,42 @@ impl Exchange<'_> {
         let mut written_at = Instant::now();
         let limit = self.limit.clone();
         let mut over = std::pin::pin!(limit.over());
+        let (mut silence, mut came_at) = (std::pin::pin!(sleep(SUSPECTED_AFTER)), Instant::now());
         let ended = loop {
-            let before = batch.len();
+            let mut before = batch.len();
             let room = BATCH_BYTES - before;
             let enough = before + pace.as_ref().map_or(room, |pace| pace.at_once().clamp(1, room));
             let more = tokio::select! {
                 biased;
                 failure = &mut over => break Err(failure),
                 more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)) => more,
+                () = &mut silence => {
+                    let is_silent = came_at.elapsed() >= SUSPECTED_AFTER;
+                    if !is_silent || !self.may_go_on_elsewhere(done, expected) {
+                        silence.as_mut().reset((came_at + SUSPECTED_AFTER).max(Instant::now() + SILENCE_STEP).into());
+                        continue;
+                    }
+                    // The rest is what is not written yet.
+                    batch = limit.settle(self.write(&mut writing, batch)).await??;
+                    if let Some(writing) = writing.take() {
+                        self.sink = Some(limit.settle(writing.finish()).await??.0);
+                    }
+                    before = 0;
+                    tokio::select! {
+                        biased;
+                        failure = &mut over => break Err(failure),
+                        more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)) => more,
+                        rest = self.elsewhere(done) => break Ok(Ok(Some(rest))),
+                    }
+                }
             };
+            came_at = Instant::now();
             let came = (batch.len() - before) as u64;
             done.bytes += came;
             bar.inc(came);
             match more {
                 Ok(true) => {}
-                Ok(false) => break Ok(Ok(())),
+                Ok(false) => break Ok(Ok(None)),
                 Err(error) => break Ok(Err(error)),
             }
             // What someone waits for is shown as soon as there is no more of it for now.
