@@ -39,6 +39,18 @@ fn a_long_link_is_filled_without_a_flood_of_losses() {
 }
 
 #[test]
+fn a_fast_path_is_at_its_rate_after_a_round_trip() {
+    // 500 Mbit/s and 40 ms. With the initial window, 40 ms for the first flight and 40 ms for what follows it, 1 MB takes 96 ms.
+    let others = [CongestionControl::default(), CongestionControl::Bbr1(Bbr1Config::default())];
+    for control in both().into_iter().chain(others) {
+        let mut transfer = Transfer::new(&control, &Link::new(500, 20, 40).shared(), 800);
+        let time = transfer.run();
+        assert!(time < Duration::from_millis(100), "{control:?}: {time:?}");
+        assert_eq!(transfer.packets_lost, 0, "{control:?}");
+    }
+}
+
+#[test]
 fn a_policer_costs_one_flight() {
     // Ten packets show at least 24 MB/s, the initial window in half a millisecond, and what the path holds at this rate follows,
     // or the rest of the file: 200 packets in a round trip of 10 ms.

@@ -23,8 +23,16 @@ const MAX_SEND_TIME: Duration = Duration::from_millis(10);
 /// least spacing that is told from none.
 const MAX_PAUSE: Duration = Duration::from_micros(250);
 
-/// Shorter times say more about timers and about the slots of a radio than about the path.
+/// Shorter times say more about timers and about the slots of a radio than about the path: what comes in less counts as if it had taken
+/// so long.
 const MIN_TIME: Duration = Duration::from_micros(500);
+
+/// But acknowledgements that are evenly spaced are no bunch, and show the path by times down to this one. Below it the spacing may be
+/// that of a receiver at work.
+const MIN_EVEN_TIME: Duration = Duration::from_micros(125);
+
+/// Evenly spaced are acknowledgements of which none shows, by the time since the one before it, more than so many times the rate of all.
+const EVEN_FACTOR: u64 = 2;
 
 /// Packets that were sent together.
 #[derive(Debug, Clone)]
@@ -34,8 +42,12 @@ pub(super) struct PacketTrain {
     bytes: u64,
     acked: u64,
     first_ack: Option<FirstAck>,
-    rate: Option<u64>,
-    /// Whether its acknowledgements came within [`MIN_TIME`]: the path may be faster than it shows.
+    /// Bytes per second; zero until it has shown something.
+    rate: u64,
+    /// The highest rate that one acknowledgement has shown by the time since the one before it, in kilobytes per second; the largest
+    /// number where both came at once.
+    fastest: u32,
+    /// Whether its acknowledgements came within less than the time that counts: the path may be faster than it shows.
     is_lower_bound: bool,
 }
 
@@ -43,6 +55,8 @@ pub(super) struct PacketTrain {
 #[derive(Debug, Clone, Copy)]
 struct FirstAck {
     came: Instant,
+    /// When the latest one came.
+    latest: Instant,
     bytes: u64,
     /// The round-trip time without what the train adds to it.
     base: Duration,
@@ -57,7 +71,8 @@ impl PacketTrain {
             bytes,
             acked: 0,
             first_ack: None,
-            rate: None,
+            rate: 0,
+            fastest: 0,
             is_lower_bound: false,
         }
     }
@@ -92,10 +107,11 @@ impl PacketTrain {
             return;
         }
         self.acked += ack.acked_bytes;
+        self.follow_spacing(now, ack.acked_bytes);
         let first = *self.first_ack.get_or_insert_with(|| {
             // The smallest round-trip time may be that of a small packet; what exceeds it by more came late.
             let base = now.saturating_since(sent).clamp(min_rtt, min_rtt + MIN_TIME);
-            FirstAck { came: now, bytes: ack.acked_bytes, base }
+            FirstAck { came: now, latest: now, bytes: ack.acked_bytes, base }
         });
         if self.is_short(packet) || self.acked < MIN_PACKETS * packet || self.acked < self.bytes / 2 {
             return;
@@ -103,14 +119,29 @@ impl PacketTrain {
         let sending = sent.saturating_since(self.first_sent);
         let delay = now.saturating_since(self.first_sent + first.base).max(sending);
         let later = self.acked - first.bytes;
-        if later == 0 && delay < MIN_TIME {
+        let spacing = now.saturating_since(first.came);
+        let least =
+            if delay >= MIN_EVEN_TIME && self.is_even(later, spacing) { MIN_EVEN_TIME } else { MIN_TIME };
+        if later == 0 && delay < least {
             return;
         }
-        self.is_lower_bound |= delay < MIN_TIME;
-        let by_delay = rate(self.acked, delay.max(MIN_TIME));
-        let spacing = now.saturating_since(first.came).max(MIN_TIME / 2);
-        let by_spacing = if later > 0 { rate(later, spacing) } else { u64::MAX };
-        self.rate = self.rate.max(Some(by_delay.min(by_spacing)));
+        self.is_lower_bound |= delay < least;
+        let by_delay = rate(self.acked, delay.max(least));
+        let by_spacing = if later > 0 { rate(later, spacing.max(least / 2)) } else { u64::MAX };
+        self.rate = self.rate.max(by_delay.min(by_spacing));
+    }
+
+    fn follow_spacing(&mut self, now: Instant, bytes: u64) {
+        let Some(first) = &mut self.first_ack else { return };
+        let gap = now.saturating_since(std::mem::replace(&mut first.latest, now));
+        let shown = if gap.is_zero() { u64::MAX } else { rate(bytes, gap) / 1_000 };
+        self.fastest = self.fastest.max(u32::try_from(shown).unwrap_or(u32::MAX));
+    }
+
+    /// Whether the bytes that were acknowledged after the first acknowledgement came evenly over this time.
+    fn is_even(&self, later: u64, spacing: Duration) -> bool {
+        let limit = rate(later, spacing).saturating_mul(EVEN_FACTOR) / 1_000;
+        later > 0 && self.fastest < u32::MAX && u64::from(self.fastest) <= limit
     }
 
     /// How many bytes have left.
@@ -120,7 +151,7 @@ impl PacketTrain {
 
     /// What the train has shown, in bytes per second, if it has.
     pub(super) fn rate(&self) -> Option<u64> {
-        self.rate
+        (self.rate > 0).then_some(self.rate)
     }
 
     /// Whether the path may be faster than the train could show.

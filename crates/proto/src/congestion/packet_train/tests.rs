@@ -58,6 +58,44 @@ fn no_estimate_is_above_what_timers_can_tell() {
 }
 
 #[test]
+fn an_even_spacing_shows_the_rate_of_a_fast_path() {
+    // 32 MB/s, 256 Mbit/s: a packet takes 37.5 microseconds.
+    let mut train = train(10);
+    for pair in 1..=5 {
+        acknowledge(&mut train, 75 * pair);
+    }
+    assert!(train.rate().is_some_and(|rate| (31_500_000..=32_500_000).contains(&rate)), "{:?}", train.rate());
+    assert!(!train.is_lower_bound());
+}
+
+#[test]
+fn an_even_spacing_that_may_be_that_of_the_receiver_shows_no_more_than_a_bunch() {
+    let mut train = train(10);
+    for pair in 1..=5 {
+        acknowledge(&mut train, 20 * pair);
+    }
+    // Ten packets in half a millisecond.
+    assert!(train.rate().is_some_and(|rate| rate <= 25_000_000), "{:?}", train.rate());
+    assert!(train.is_lower_bound());
+}
+
+#[test]
+fn bunches_in_a_quarter_of_a_millisecond_show_no_fast_path() {
+    // A slot of a radio, and the next one.
+    let mut train = train(10);
+    for micros in [2, 4, 6, 246, 250] {
+        acknowledge(&mut train, micros);
+    }
+    assert!(train.rate().is_some_and(|rate| rate <= 25_000_000), "{:?}", train.rate());
+    // Several at the same time.
+    let mut at_once = self::train(10);
+    for micros in [0, 200, 200, 200, 200] {
+        acknowledge(&mut at_once, micros);
+    }
+    assert!(at_once.rate().is_some_and(|rate| rate <= 25_000_000), "{:?}", at_once.rate());
+}
+
+#[test]
 fn few_packets_show_nothing() {
     let mut train = train(3);
     acknowledge(&mut train, 1_000);
