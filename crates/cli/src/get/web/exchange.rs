@@ -66,7 +66,7 @@ enum Taken {
     /// Nothing that can be used: why, and of what URL. All of it has to be asked for.
     Nothing(Url, &'static str),
     /// A beginning. The rest comes in another response, from the same URL.
-    Beginning(Url, Elsewhere),
+    Beginning(Url, Box<Elsewhere>),
 }
 
 /// Why an attempt has failed, and when another one may succeed.
@@ -161,7 +161,8 @@ impl<'a> Exchange<'a> {
             let (Some(next), Some(target)) = (next, redirect::target(&url, response.headers())) else {
                 let first_byte = start.elapsed();
                 let mut taken = self.take(url, &method, response, first_byte, &refusal).await?;
-                while let Taken::Beginning(url, (response, refusal)) = taken {
+                while let Taken::Beginning(url, rest) = taken {
+                    let (response, refusal) = *rest;
                     taken = self.take(url, &method, response, first_byte, &refusal).await?;
                 }
                 return Ok(taken);
@@ -294,7 +295,7 @@ impl<'a> Exchange<'a> {
         let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
         let announced = announced.filter(|_| !is_head_alone);
         if let Some(rest) = self.receive(&mut done, body, announced, refusal).await? {
-            return Ok(Taken::Beginning(done.url, rest));
+            return Ok(Taken::Beginning(done.url, Box::new(rest)));
         }
         if part.is_some_and(|part| !part.is_last()) {
             return Ok(Taken::Part(done));
