@@ -51,9 +51,13 @@ fn a_path_that_begins_to_drop_marked_packets_stops_no_transfer() {
 }
 
 #[test]
-fn a_path_that_begins_to_drop_marked_packets_both_ways_holds_a_download_up_for_a_moment() {
-    // The client sends acknowledgements alone, of whose loss nobody tells it.
-    for congestion in [bbr, cubic, newreno, prague] {
+fn a_path_that_begins_to_drop_marked_packets_both_ways_stops_no_download() {
+    // The client sends acknowledgements alone, of whose loss nobody tells it. 2.5 s at the rate of the link and a second until marking has
+    // ended; what remembers losses begins with the smallest window then. If all is marked again after each timeout it takes 5.3, 10.3
+    // and 18 s.
+    for (congestion, seconds_max) in
+        [(bbr as fn() -> CongestionControl, 4.5), (cubic, 8.0), (newreno, 8.0), (prague, 12.0)]
+    {
         let drops = || link().then(Instant::from_millis(500), Change::EcnPath(EcnPath::Drop));
         let report = Lab::new(3)
             .link(drops(), drops())
@@ -63,8 +67,8 @@ fn a_path_that_begins_to_drop_marked_packets_both_ways_holds_a_download_up_for_a
             .run()
             .unwrap();
         let end = report.connections[0].client.last_read.unwrap();
-        // 2.5 s at the rate of the link.
-        assert!(end < Instant::from_millis(4_000), "{:?}: {end:?}", congestion());
+        let seconds = end.saturating_since(Instant::ZERO).as_secs_f64();
+        assert!(seconds < seconds_max, "{:?}: {seconds} s", congestion());
     }
 }
 

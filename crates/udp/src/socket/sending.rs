@@ -30,7 +30,7 @@ pub struct Transmit<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// Everything was handed to the kernel, or dropped with an error that is counted in [`SocketStats`]: what is too large for the
+    /// Everything was handed to the kernel, or dropped with an error that is counted in [`SocketStats`](super::SocketStats): what is too large for the
     /// network, or a part of a train.
     Done,
     /// The kernel has refused all of it, for this reason, which is counted as well. Another try may fare better.
