@@ -35,9 +35,7 @@ impl Authority {
         };
         Ok(Self { host, port: parse_port(text, rest, default_port)? })
     }
-}
 
-impl Authority {
     /// The host without its zone: what its certificate names, and what it is told.
     pub(crate) fn name(&self) -> &str {
         self.host.split('%').next().unwrap_or(&self.host)

@@ -20,7 +20,7 @@ fn what_a_few_packets_show_of_a_path_is_not_worth_remembering() {
     let path = (saved.remote, saved.rtt);
     assert_eq!(path, (SERVER.parse::<std::net::SocketAddr>().unwrap().ip(), Duration::from_millis(10)));
     assert!(saved.window > 48_000, "{}", saved.window);
-    // The first path as a whole takes less time than that which is known.
+    // A connection that knows the path is sooner at its rate than one that has to find it.
     let mut later = Pair::connected();
     later.client.conn().resume_congestion(saved);
     later.transfer(Side::Client, 200_000, Duration::from_secs(1));
