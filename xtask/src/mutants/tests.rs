@@ -54,7 +54,7 @@ fn the_list_of_the_repository_can_be_read() {
     let listed = read_list(include_str!("../../mutants.txt")).unwrap();
     let missing = listed.keys().find(|name| {
         let (file, change) = name.split_once(": ").unwrap_or_default();
-        let source = std::fs::read_to_string(programs::repository().join(file)).unwrap_or_default();
+        let source = fs::read_to_string(programs::repository().join(file)).unwrap_or_default();
         !source.contains(&format!("fn {}", function_of(change)))
     });
     assert_eq!(missing, None, "a listed mutant is of a file or a function that is not there");

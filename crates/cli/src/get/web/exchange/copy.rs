@@ -61,10 +61,7 @@ impl Exchange<'_> {
                         continue;
                     }
                     // The rest is what is not written yet.
-                    batch = limit.settle(self.write(&mut writing, batch)).await??;
-                    if let Some(writing) = writing.take() {
-                        self.sink = Some(limit.settle(writing.finish()).await??.0);
-                    }
+                    batch = self.write_all(&mut writing, batch).await?;
                     before = 0;
                     tokio::select! {
                         biased;
@@ -95,13 +92,21 @@ impl Exchange<'_> {
                 }
             }
         };
-        if !batch.is_empty() {
-            limit.settle(self.write(&mut writing, batch)).await??;
-        }
-        if let Some(writing) = writing {
+        self.write_all(&mut writing, batch).await?;
+        ended
+    }
+
+    /// Writes what has come, and waits until it is written. Returns what the next batch goes to.
+    async fn write_all(&mut self, writing: &mut Option<Writing>, batch: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let limit = self.limit.clone();
+        let spare = match batch.is_empty() {
+            true => batch,
+            false => limit.settle(self.write(writing, batch)).await??,
+        };
+        if let Some(writing) = writing.take() {
             self.sink = Some(limit.settle(writing.finish()).await??.0);
         }
-        ended
+        Ok(spare)
     }
 
     /// Writes a batch when the one before it is written, and returns what the next one goes to.
