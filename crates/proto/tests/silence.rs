@@ -4,8 +4,8 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{Side, TransportConfig};
-use pair::{Flying, Pair};
+use fulmar_proto::{Dir, Side, TransportConfig};
+use pair::{Flying, Pair, read_available};
 
 /// Both ends wait long, so that silence alone ends nothing.
 fn patient() -> TransportConfig {
@@ -75,4 +75,24 @@ fn waiting_for_a_distant_answer_is_no_silence() {
     pair.run_for(Duration::from_secs(60));
     pair.transfer(Side::Client, 1_000, far * 6);
     assert_eq!(changes(&mut pair), [1, 0]);
+}
+
+#[test]
+fn what_waits_is_asked_for_again_as_soon_as_a_packet_breaks_the_silence_of_a_path() {
+    let mut pair = connected(patient());
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    (pair.client.mute, pair.server.mute) = (true, true);
+    assert_eq!(pair.client.conn().streams().send(id).write(b"still there?"), Ok(12));
+    // Each question takes twice as long as the one before by now: from 1.3 s on there is none for a second.
+    pair.run_for(Duration::from_millis(1_500));
+    (pair.client.mute, pair.server.mute) = (false, false);
+    let mut heard = Vec::new();
+    let from_server = pair.server.conn().streams().open(Dir::Uni).unwrap();
+    assert_eq!(pair.server.conn().streams().send(from_server).write(b"here"), Ok(4));
+    let arrived = pair.run_while_waiting(Duration::from_millis(40), |pair| {
+        read_available(&mut pair.server, id, &mut heard);
+        heard.len() == 12
+    });
+    assert!(arrived, "the question waits for the backoff of before");
 }

@@ -167,3 +167,14 @@ fn a_startup_that_the_application_limits_grows_no_window_beyond_what_it_uses() {
     let window = transfer.congestion.controller().window() / u64::from(SIZE);
     assert!((10..50).contains(&window), "{window} packets");
 }
+
+#[test]
+fn the_window_doubles_with_each_round_of_startup() {
+    // A path that holds 500 packets, of which the first flight has ten.
+    let mut transfer = transfer(Link::new(50, 50, 100), 100_000);
+    let first = transfer.congestion.controller().window();
+    transfer.run_until(Duration::from_millis(450), |_| false);
+    assert_eq!(phase(&transfer), "startup");
+    let window = transfer.congestion.controller().window();
+    assert!(window >= 8 * first, "{first} and {window}");
+}

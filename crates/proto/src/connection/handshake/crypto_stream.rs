@@ -178,9 +178,8 @@ impl CryptoStream {
 
     /// These bytes were lost, or a probe needs something to say: they are sent again, unless they have arrived.
     pub(in crate::connection) fn on_lost(&mut self, offset: u64, len: u32) {
-        let range = offset..offset + u64::from(len);
-        self.lost.insert(range.clone());
-        for acked in self.acked.iter().filter(|a| a.start < range.end && a.end > range.start) {
+        self.lost.insert(offset..offset + u64::from(len));
+        for acked in self.acked.iter() {
             self.lost.remove(acked);
         }
     }

@@ -102,3 +102,16 @@ fn a_replaced_maximum_forgets_both_cycles() {
     max.replace(100);
     assert_eq!(max.get(), 100);
 }
+
+#[test]
+fn a_round_that_was_limited_stays_so_however_often_the_application_had_nothing_to_send() {
+    for limited in 0..4 {
+        let now = Instant::ZERO;
+        let mut best = RoundBest::new(now);
+        for _ in 0..limited {
+            best.on_sample(now, now, BASE, 100, false, true);
+        }
+        let shown = best.on_sample(now, now, BASE, 100, true, false);
+        assert_eq!(shown.is_some(), limited == 0, "{limited} samples of a limited flight");
+    }
+}
