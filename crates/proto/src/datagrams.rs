@@ -342,7 +342,7 @@ impl Datagrams {
 
     /// What happened so far.
     pub(crate) fn stats(&self) -> DatagramStats {
-        let drops = &self.outgoing.counts;
+        let drops = self.outgoing.drops();
         DatagramStats {
             sent: self.sent,
             received: self.received,

@@ -39,8 +39,10 @@ pub(crate) struct CongestionState {
     /// Whether the last round of sending ended because there was nothing more to send.
     app_limited: bool,
     acked: Option<AckedSum>,
-    lost: Option<LostSum>,
-    /// When the newest packet acknowledged by the last ACK frame was sent, and the state then.
+    /// Losses are rare.
+    lost: Option<Box<LostSum>>,
+    /// When the newest packet acknowledged by the last ACK frame was sent, and the state then. While a frame is looked at, the newest of
+    /// those of it that were seen.
     last_acked: (Instant, DeliverySnapshot),
     /// By the last sample, in bytes per second.
     delivery_rate: u64,
@@ -65,7 +67,6 @@ struct AckedSum {
     bytes: u64,
     packets: u64,
     prior_in_flight: u64,
-    newest: (Instant, DeliverySnapshot),
 }
 
 /// The packets that were found lost together.
@@ -178,14 +179,13 @@ impl CongestionState {
     /// A packet was acknowledged.
     pub(crate) fn packet_acked(&mut self, packet: &PacketInFlight) {
         let bytes = packet.bytes;
-        let newest = (packet.sent_time, packet.snapshot);
+        if self.acked.is_none() || packet.sent_time > self.last_acked.0 {
+            self.last_acked = (packet.sent_time, packet.snapshot);
+        }
         let prior_in_flight = self.bytes_in_flight;
-        let sum = self.acked.get_or_insert(AckedSum { bytes: 0, packets: 0, prior_in_flight, newest });
+        let sum = self.acked.get_or_insert(AckedSum { bytes: 0, packets: 0, prior_in_flight });
         sum.bytes += bytes;
         sum.packets += 1;
-        if newest.0 > sum.newest.0 {
-            sum.newest = newest;
-        }
         self.delivery.on_acked(bytes, packet.sent_time, &packet.snapshot);
         self.remove(bytes);
         if let Some(resume) = &mut self.resume {
@@ -205,7 +205,7 @@ impl CongestionState {
         rtt: &Rtt,
     ) {
         let Some(sum) = self.acked.take() else { return };
-        self.last_acked = sum.newest;
+        let (largest_sent_time, snapshot) = self.last_acked;
         self.arrived = sum.bytes;
         let rate = self.delivery.sample(now, rtt.min());
         self.delivery_rate = rate.as_ref().map_or(self.delivery_rate, |sample| sample.delivery_rate);
@@ -213,22 +213,23 @@ impl CongestionState {
             acked_bytes: sum.bytes,
             acked_packets: sum.packets,
             ce_packets: ce,
-            largest_sent_time: sum.newest.0,
+            largest_sent_time,
             prior_in_flight: sum.prior_in_flight,
             bytes_in_flight: self.bytes_in_flight,
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
             ack_delay,
             rate,
-            snapshot: sum.newest.1,
+            snapshot,
             total_delivered: self.delivery.delivered(),
             total_lost: self.delivery.lost(),
             rtt,
         };
         self.controller.on_ack(now, &event);
         self.capacity.on_ack(now, &event);
-        let (sent, in_flight) = (sum.newest.0, self.bytes_in_flight);
-        let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
+        let in_flight = self.bytes_in_flight;
+        let resume = self.resume.as_mut();
+        let step = resume.and_then(|resume| resume.on_ack(now, largest_sent_time, in_flight, rtt));
         self.apply_resume(now, step);
         self.refresh_rate(now, rtt);
     }
@@ -242,7 +243,7 @@ impl CongestionState {
             return;
         }
         let newest = (packet.sent_time, packet.snapshot);
-        let sum = self.lost.get_or_insert(LostSum { bytes: 0, packets: 0, newest });
+        let sum = self.lost.get_or_insert_with(|| Box::new(LostSum { bytes: 0, packets: 0, newest }));
         sum.bytes += bytes;
         sum.packets += 1;
         if newest.0 > sum.newest.0 {

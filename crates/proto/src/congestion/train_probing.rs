@@ -59,20 +59,20 @@ pub(super) struct TrainProbing {
     due: u64,
     estimate: Option<Estimate>,
     /// The flight that follows the estimate, until it is acknowledged.
-    unvalidated: Option<UnvalidatedFlight>,
+    unvalidated: Option<Box<UnvalidatedFlight>>,
     /// The excess of the gain once the estimate was reached, in hundredths, until the search has stopped.
     cautious_excess: Option<u16>,
 }
 
-/// Where the search stands.
+/// Where the search stands. Trains are in boxes: most of the time there is none.
 #[derive(Debug, Clone)]
 enum Phase {
     /// Nothing is known of the path. What leaves may be a train all the same.
-    Unknown(Option<Probe>),
+    Unknown(Option<Box<Probe>>),
     /// The next packet that leaves begins a train; this many bytes of it are to come.
     Waiting(u64),
     /// A train leaves, or its acknowledgements come in.
-    Probing(Probe),
+    Probing(Box<Probe>),
     /// A train has confirmed the estimate.
     Found,
     /// Something else has ended the search.
@@ -210,19 +210,20 @@ impl TrainProbing {
             Phase::Unknown(probe) => {
                 // A train that is long enough is kept: what follows after a pause are probes, or what the application has written
                 // later. A few packets long before the others show nothing.
-                let belongs =
-                    |probe: &mut Probe| probe.on_sent(now, sent.bytes) || !probe.train.is_short(sent.bytes);
+                let belongs = |probe: &mut Box<Probe>| {
+                    probe.on_sent(now, sent.bytes) || !probe.train.is_short(sent.bytes)
+                };
                 if !probe.as_mut().is_some_and(belongs) {
-                    *probe = Some(Probe::new(now, sent.bytes, self.initial_window, known));
+                    *probe = Some(Box::new(Probe::new(now, sent.bytes, self.initial_window, known)));
                 }
             }
             Phase::Waiting(bytes) => {
-                self.phase = Phase::Probing(Probe::new(now, sent.bytes, *bytes, known));
+                self.phase = Phase::Probing(Box::new(Probe::new(now, sent.bytes, *bytes, known)));
             }
             Phase::Probing(probe) => {
                 // A few packets long before the others show nothing. They were probes of a new path, for example.
                 if !probe.on_sent(now, sent.bytes) && probe.train.is_short(sent.bytes) {
-                    *probe = Probe::new(now, sent.bytes, probe.size(), probe.known);
+                    **probe = Probe::new(now, sent.bytes, probe.size(), probe.known);
                 }
             }
             Phase::Found | Phase::Stopped => {}
@@ -300,7 +301,7 @@ impl TrainProbing {
 
     /// Whether losses have shown that the estimate was wrong, while a part of the flight is still under way.
     pub(super) fn is_refuted(&self) -> bool {
-        self.unvalidated.as_ref().is_some_and(UnvalidatedFlight::is_refuted)
+        self.unvalidated.as_ref().is_some_and(|unvalidated| unvalidated.is_refuted())
     }
 
     /// The round-trip time is known. What has left by now is the first train, if enough packets left together.
@@ -327,7 +328,7 @@ impl TrainProbing {
         // shows the rate.
         let valid_until = now + rtt * 2 + rtt / 8;
         self.estimate = Some(Estimate { rate: shown, valid_until, valid: true });
-        self.unvalidated.get_or_insert_with(|| UnvalidatedFlight::new(now));
+        self.unvalidated.get_or_insert_with(|| Box::new(UnvalidatedFlight::new(now)));
         Some(volume(shown, rtt))
     }
 

@@ -191,7 +191,7 @@ impl Connection {
         if self.side.is_server() || !can_follow {
             return;
         }
-        let Some(preferred) = self.handshake.peer_parameters().and_then(|p| p.preferred_address) else {
+        let Some(preferred) = self.handshake.all_peer_parameters().and_then(|p| p.preferred_address) else {
             return;
         };
         let (v4, v6) = (preferred.v4.map(SocketAddr::V4), preferred.v6.map(SocketAddr::V6));

@@ -204,7 +204,9 @@ impl Receivers<'_> {
             }
             Frame::PathAbandon(abandon) => return Ok(Consequence::PathAbandon(*abandon)),
             Frame::PathStatus(status) => return Ok(Consequence::PathStatus(*status)),
-            Frame::MaxPathId(max) => paths.on_max_path_id(max, handshake.peer_parameters(), events)?,
+            Frame::MaxPathId(max) => {
+                paths.on_max_path_id(max, handshake.all_peer_parameters().as_ref(), events)?;
+            }
             Frame::PathsBlocked(blocked) => paths.on_paths_blocked(blocked)?,
             Frame::PathCidsBlocked(blocked) => paths.on_cids_blocked(blocked)?,
             Frame::ConnectionClose(close) => {

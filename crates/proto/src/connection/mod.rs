@@ -281,9 +281,9 @@ impl Connection {
         self.handshake.session().peer_certificates()
     }
 
-    /// The peer's transport parameters, once they are known.
-    pub fn peer_transport_parameters(&self) -> Option<&TransportParameters> {
-        self.handshake.peer_parameters()
+    /// The peer's transport parameters, once they are known. They are kept as the peer wrote them, and read with each call.
+    pub fn peer_transport_parameters(&self) -> Option<TransportParameters> {
+        self.handshake.all_peer_parameters()
     }
 
     /// Fills `output` with bytes that both ends derive from the handshake (RFC 5705).

@@ -197,7 +197,7 @@ impl Connection {
 
     /// Both ends have offered the extension.
     pub(super) fn begin_multipath(&mut self) -> Result<(), TransportError> {
-        let peer = self.handshake.peer_parameters();
+        let peer = self.handshake.all_peer_parameters();
         let (Some(config), Some(peer)) = (&self.config.multipath, peer) else { return Ok(()) };
         let path = self.paths.primary();
         let Some(peer_max) = peer.initial_max_path_id.filter(|_| path.local_cids.cid_len() > 0) else {

@@ -94,7 +94,7 @@ pub(super) fn circumstances(
 impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
-        let parameters = self.handshake.tls.read_parameters()?.clone();
+        let parameters = self.handshake.tls.read_parameters()?;
         self.telemetry.record_peer_parameters(now, &parameters);
         let information = parameters.version_information.as_ref();
         self.handshake.versions.check(information)?;

@@ -24,8 +24,8 @@ pub(super) struct Outgoing {
     next_id: u64,
     /// The earliest deadline, or an earlier one of a datagram that has left the queue.
     late_at: Option<Instant>,
-    notices: VecDeque<DroppedDatagram>,
-    pub(super) counts: Drops,
+    /// What was dropped, once something was.
+    dropped: Option<Box<Dropped>>,
 }
 
 /// A datagram that waits.
@@ -36,6 +36,14 @@ struct Waiting {
     priority: i32,
     deadline: Option<Instant>,
     protection: Option<Protection>,
+}
+
+/// Datagrams that were dropped.
+#[derive(Debug, Default)]
+struct Dropped {
+    /// Those that the application has not heard of.
+    notices: VecDeque<DroppedDatagram>,
+    counts: Drops,
 }
 
 /// How many datagrams were dropped, by reason.
@@ -49,15 +57,7 @@ pub(super) struct Drops {
 
 impl Outgoing {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            bytes: 0,
-            limit,
-            next_id: 0,
-            late_at: None,
-            notices: VecDeque::new(),
-            counts: Drops::default(),
-        }
+        Self { queue: VecDeque::new(), bytes: 0, limit, next_id: 0, late_at: None, dropped: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -170,25 +170,31 @@ impl Outgoing {
 
     /// The oldest notice that nobody has read.
     pub(super) fn pop_notice(&mut self) -> Option<DroppedDatagram> {
-        self.notices.pop_front()
+        self.dropped.as_mut()?.notices.pop_front()
     }
 
     pub(super) fn has_notices(&self) -> bool {
-        !self.notices.is_empty()
+        self.dropped.as_ref().is_some_and(|dropped| !dropped.notices.is_empty())
+    }
+
+    /// How many were dropped.
+    pub(super) fn drops(&self) -> Drops {
+        self.dropped.as_ref().map(|dropped| dropped.counts).unwrap_or_default()
     }
 
     fn drop_one(&mut self, index: usize, reason: DatagramDropReason) {
         let Some(Waiting { id, .. }) = self.remove(index) else { return };
+        let Dropped { notices, counts } = &mut **self.dropped.get_or_insert_default();
         match reason {
-            DatagramDropReason::Late => self.counts.late += 1,
-            DatagramDropReason::Displaced => self.counts.displaced += 1,
-            DatagramDropReason::TooLarge => self.counts.too_large += 1,
+            DatagramDropReason::Late => counts.late += 1,
+            DatagramDropReason::Displaced => counts.displaced += 1,
+            DatagramDropReason::TooLarge => counts.too_large += 1,
         }
-        if self.notices.len() == NOTICES_MAX {
-            self.notices.pop_front();
-            self.counts.notices_lost += 1;
+        if notices.len() == NOTICES_MAX {
+            notices.pop_front();
+            counts.notices_lost += 1;
         }
-        self.notices.push_back(DroppedDatagram { id, reason });
+        notices.push_back(DroppedDatagram { id, reason });
     }
 
     fn remove(&mut self, index: usize) -> Option<Waiting> {

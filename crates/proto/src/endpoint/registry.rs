@@ -124,7 +124,7 @@ impl Registry {
         let is_taken = self.owner(&cid).is_some_and(|owner| owner != destination.connection);
         let registered = self.connections.get_mut(destination.connection.0);
         if let Some(registered) = registered.filter(|_| !cid.is_empty() && !is_taken) {
-            registered.cids.push(cid);
+            push(&mut registered.cids, cid);
             self.recent = None;
             self.by_cid.insert(cid, destination);
         }
@@ -142,7 +142,7 @@ impl Registry {
 
     pub(super) fn add_reset_token(&mut self, handle: ConnectionHandle, token: ResetToken) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
-            registered.reset_tokens.push(token);
+            push(&mut registered.reset_tokens, token);
             self.by_reset_token.add(handle, token);
         }
     }
@@ -196,6 +196,14 @@ impl Drop for Registry {
             }
         }
     }
+}
+
+/// Adds to a list that mostly has a few entries and grows no more: to have a quarter of it in reserve is enough.
+fn push<T>(list: &mut Vec<T>, entry: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(1 + list.len() / 4);
+    }
+    list.push(entry);
 }
 
 #[cfg(test)]

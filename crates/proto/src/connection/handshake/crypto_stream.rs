@@ -38,7 +38,36 @@ pub(in crate::connection) struct CryptoStream {
     acked: RangeSet,
 }
 
+/// How far a stream has come of which nothing else is kept: TLS has taken all that came, and the peer has all that was said.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::connection) struct Settled {
+    read: u64,
+    sent: usize,
+}
+
+impl Settled {
+    /// How many bytes TLS has taken.
+    #[cfg(test)]
+    pub(in crate::connection) fn read(self) -> u64 {
+        self.read
+    }
+}
+
 impl CryptoStream {
+    /// Goes on where a stream was that has [`settled`](Self::settled).
+    pub(in crate::connection) fn from_settled(Settled { read, sent }: Settled) -> Self {
+        let mut acked = RangeSet::new();
+        acked.insert(0..sent as u64);
+        Self { read, sent, forgotten: sent, acked, ..Self::default() }
+    }
+
+    /// How far it has come, if nothing else is to be kept.
+    pub(in crate::connection) fn settled(&self) -> Option<Settled> {
+        let Self { read, sent, .. } = *self;
+        let is_settled = !self.has_unread() && sent == self.end() && !self.has_sent_unacked();
+        is_settled.then_some(Settled { read, sent })
+    }
+
     /// Refuses a frame whose bytes do not follow what TLS has taken, where none are kept that would have to wait.
     pub(in crate::connection) fn refuse_gap(&self, frame: &Crypto<'_>) -> Result<(), TransportError> {
         if frame.offset.get() > self.read {
@@ -287,6 +316,32 @@ mod tests {
         stream.on_acked(20, 30);
         stream.on_lost(0, 100);
         assert_eq!(stream.lost.iter().collect::<Vec<_>>(), [0..20, 50..100]);
+    }
+
+    #[test]
+    fn a_stream_that_was_let_go_goes_on_where_it_was() {
+        let mut stream = CryptoStream::default();
+        stream.on_frame(&frame(0, &[8, 0, 0, 0, 9])).unwrap();
+        assert!(stream.settled().is_none(), "something waits for TLS");
+        stream.take_in_order().unwrap();
+        stream.send(&[7; 100]);
+        assert!(stream.settled().is_none(), "something is to be sent");
+        stream.sent = 100;
+        stream.on_acked(0, 99);
+        assert!(stream.settled().is_none(), "something is not acknowledged");
+        stream.on_acked(99, 1);
+
+        let mut stream = CryptoStream::from_settled(stream.settled().unwrap());
+        stream.on_lost(0, 100);
+        assert!(!stream.wants_to_send() && !stream.has_sent_unacked());
+        stream.on_frame(&frame(0, &[8, 0, 0, 0, 9])).unwrap();
+        assert!(!stream.has_unread(), "TLS has taken that");
+        stream.on_frame(&frame(5, &[1, 2])).unwrap();
+        assert_eq!(stream.take_in_order().unwrap(), [1, 2]);
+        stream.send(&[6; 10]);
+        stream.sent = 110;
+        stream.on_lost(100, 10);
+        assert!(stream.lost.first() == Some(100..110) && stream.lost.len() == 1);
     }
 
     #[test]

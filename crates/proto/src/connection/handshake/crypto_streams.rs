@@ -1,25 +1,34 @@
 //! The bytes of the TLS handshake at each encryption level, while there is something to keep of them.
 
-use super::crypto_stream::CryptoStream;
+use super::crypto_stream::{CryptoStream, Settled};
 use crate::crypto::Level;
 use crate::packet::FrameWriter;
 
 /// One stream for each [`Level`], while there is something to keep in it.
 #[derive(Debug, Default)]
-pub(in crate::connection) struct CryptoStreams([Option<Box<CryptoStream>>; 3]);
+pub(in crate::connection) struct CryptoStreams {
+    streams: [Option<Box<CryptoStream>>; 3],
+    /// Where the stream of 1-RTT packets goes on if there is none: the others are never used again once they are gone.
+    settled: Settled,
+}
 
 impl CryptoStreams {
     pub(super) fn get(&self, level: Level) -> Option<&CryptoStream> {
-        self.0[level as usize].as_deref()
+        self.streams[level as usize].as_deref()
     }
 
     pub(super) fn get_mut(&mut self, level: Level) -> &mut CryptoStream {
-        self.0[level as usize].get_or_insert_default()
+        let settled = if level == Level::OneRtt { self.settled } else { Settled::default() };
+        self.streams[level as usize].get_or_insert_with(|| Box::new(CryptoStream::from_settled(settled)))
     }
 
     /// Gives back the memory that nothing needs while the connection rests.
     pub(super) fn rest(&mut self) {
-        self.0.iter_mut().flatten().for_each(|stream| stream.rest());
+        self.streams.iter_mut().flatten().for_each(|stream| stream.rest());
+        if let Some(settled) = self.get(Level::OneRtt).and_then(CryptoStream::settled) {
+            self.settled = settled;
+            self.discard(Level::OneRtt);
+        }
     }
 
     /// Whether there are handshake bytes to send at a level.
@@ -54,7 +63,7 @@ impl CryptoStreams {
 
     /// The keys of a level were discarded: nothing of it is sent or received any more (RFC 9001 §4.9).
     pub(in crate::connection) fn discard(&mut self, level: Level) {
-        self.0[level as usize] = None;
+        self.streams[level as usize] = None;
     }
 
     /// Makes a server say in Initial packets what belongs into Handshake packets.
@@ -73,6 +82,6 @@ impl CryptoStreams {
     /// How many 1-RTT handshake bytes of the peer TLS has taken.
     #[cfg(test)]
     pub(in crate::connection) fn read_of_one_rtt(&self) -> u64 {
-        self.get(Level::OneRtt).map_or(0, CryptoStream::read)
+        self.get(Level::OneRtt).map_or(self.settled.read(), CryptoStream::read)
     }
 }

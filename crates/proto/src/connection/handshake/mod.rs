@@ -9,6 +9,7 @@ mod crypto_streams;
 pub(super) mod early_data;
 mod initial_keys;
 mod keys;
+mod peer_parameters;
 mod reminders;
 mod repeated_flights;
 mod spaces;
@@ -23,6 +24,7 @@ use fulmar_wire::{
 
 pub use self::early_data::EarlyData;
 pub(super) use self::keys::PacketKeys;
+pub(super) use self::peer_parameters::PeerParameters;
 pub(super) use self::spaces::HandshakeSpaces;
 pub(super) use self::tls::{Progress, TlsHandshake};
 pub(super) use self::undecryptable::Undecryptable;
@@ -161,8 +163,13 @@ impl HandshakeState {
     }
 
     /// The peer's transport parameters, once they are known.
-    pub(super) fn peer_parameters(&self) -> Option<&TransportParameters> {
+    pub(super) fn peer_parameters(&self) -> Option<&PeerParameters> {
         self.tls.peer_parameters()
+    }
+
+    /// The same, all of them: they are read anew.
+    pub(super) fn all_peer_parameters(&self) -> Option<TransportParameters> {
+        self.peer_parameters()?.all()
     }
 
     /// Whether the peer is known to have validated this end's address, so that it can answer

@@ -9,6 +9,7 @@ use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, Transpo
 
 use super::crypto_streams::CryptoStreams;
 use super::keys::PacketKeys;
+use super::peer_parameters::PeerParameters;
 use super::versions::ServerVersions;
 use crate::crypto::{KeyEvent, Level, Session};
 use crate::error::TransportError;
@@ -58,7 +59,7 @@ pub(in crate::connection) struct TlsHandshake {
     pub(in crate::connection) cids: HandshakeCids,
     /// The token in Initial packets: of an earlier connection, or that of a Retry.
     token: Vec<u8>,
-    peer_parameters: Option<TransportParameters>,
+    peer_parameters: Option<PeerParameters>,
     complete: bool,
     confirmed: bool,
     /// HANDSHAKE_DONE.
@@ -206,11 +207,12 @@ impl TlsHandshake {
     }
 
     /// Reads the peer's transport parameters and checks the connection IDs in them (RFC 9000 §7.3).
-    pub(in crate::connection) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
+    pub(in crate::connection) fn read_parameters(&mut self) -> Result<TransportParameters, TransportError> {
         let illegal =
             |reason: String| TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason);
         let bytes = self.session.transport_parameters().unwrap_or_default();
         let parameters = TransportParameters::read(!self.side, bytes).map_err(|e| illegal(e.to_string()))?;
+        let kept = PeerParameters::new(!self.side, bytes, &parameters);
         if parameters.initial_scid.is_none() || parameters.initial_scid != self.cids.peer_scid {
             return Err(illegal("initial_source_connection_id does not match the packets".to_owned()));
         }
@@ -222,7 +224,8 @@ impl TlsHandshake {
                 return Err(illegal("retry_source_connection_id does not match".to_owned()));
             }
         }
-        Ok(self.peer_parameters.insert(parameters))
+        self.peer_parameters = Some(kept);
+        Ok(parameters)
     }
 
     /// TLS is complete after this time; for a server that confirms the handshake (RFC 9001 §4.1.2).
@@ -273,7 +276,7 @@ impl TlsHandshake {
     }
 
     /// The peer's transport parameters, once they are known.
-    pub(in crate::connection) fn peer_parameters(&self) -> Option<&TransportParameters> {
+    pub(in crate::connection) fn peer_parameters(&self) -> Option<&PeerParameters> {
         self.peer_parameters.as_ref()
     }
 

@@ -135,7 +135,7 @@ fn what_an_end_is_configured_with_is_what_the_peer_is_told() {
         ..TransportConfig::default()
     };
     let mut pair = Setup { server, ..Setup::default() }.connect();
-    let told = pair.client.conn().handshake.tls.peer_parameters().unwrap();
+    let told = pair.client.conn().peer_transport_parameters().unwrap();
     assert_eq!(told.max_ack_delay, Duration::from_millis(7));
     assert_eq!(told.max_idle_timeout, Some(Duration::from_millis(12_345)));
     assert_eq!(told.initial_max_data.get(), 80_000);
