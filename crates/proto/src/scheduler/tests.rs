@@ -13,6 +13,7 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
         pacing_rate: u64::MAX,
         pacing_budget: 0,
         delivery_rate: 0,
+        mtu: 1_200,
         bytes_delivered: 1 << 20,
         bytes_lost: 0,
         is_silent: false,
