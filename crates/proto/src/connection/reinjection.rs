@@ -75,7 +75,7 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
     }
     let multipath = sender.parts.paths.multipath.as_deref();
     let delay_here = delay(here, multipath);
-    let arrival = now + delay_here + here.tuple.rtt.variance();
+    let (expected, varies) = (now + delay_here, here.tuple.rtt.variance());
     let (packet_time, repeats) = (wire_time(&here.tuple, mtu), sender.config.preemptive_repeat);
     let answered_here = here.tuple.congestion.newest_acked();
     let mut frames = Vec::new();
@@ -95,8 +95,9 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
         let chance = if repeats { loss_chance(delivered, lost) } else { 0.0 };
         let again = until_resent(answered) + delay_other.min(delay_here);
         let is_slow = |packet: &SentPacket, before: u64| {
-            let (sent, arrival) = (packet.time_sent, arrival + packet_time.mul_f64(before as f64 / mtu as f64));
-            sent + answered > arrival
+            let (sent, arrival) =
+                (packet.time_sent, expected + packet_time.mul_f64(before as f64 / mtu as f64));
+            sent + answered > arrival + varies
                 || sent + overdue <= now && sent < answered_here
                 || (sent + again).saturating_since(arrival).mul_f64(chance) > packet_time
                     && needs_copy(packet, fec)

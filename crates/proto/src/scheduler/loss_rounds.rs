@@ -40,7 +40,8 @@ mod tests {
 
     #[test]
     fn more_packets_and_more_losses_take_more_rounds() {
-        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 0.02, "{value}, {expected}");
+        let near =
+            |value: f64, expected: f64| assert!((value - expected).abs() < 0.02, "{value}, {expected}");
         near(resends(0.0, 1_000), 0.0);
         near(resends(0.5, 0), 0.0);
         // Of one packet it is the mean of a geometric distribution, chance / (1 - chance).
