@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use fulmar_base::Instant;
 use fulmar_wire::PathId;
 
 use super::delivery::{Fate, Owners};
@@ -14,7 +15,7 @@ use super::spare_capacity::needs_copy;
 use super::transmit::Sender;
 use crate::ids::SpaceId;
 use crate::packet::{SentFrame, SentPacket};
-use crate::path::{Path, Paths, Tuple};
+use crate::path::{Multipath, Path, Paths, Tuple};
 use crate::scheduler::{loss_chance, until_resent};
 
 /// Whether a path may be expected to carry what another one has not: it has proven itself, and answers.
@@ -54,6 +55,74 @@ fn wire_time(tuple: &Tuple, bytes: u64) -> Duration {
     Duration::from_secs_f64(bytes as f64 / rate.max(1.0))
 }
 
+/// The path that copies would leave on.
+struct Here {
+    now: Instant,
+    /// How long a packet is on its way to the peer, and how far that varies.
+    delay: Duration,
+    varies: Duration,
+    /// A full packet: its bytes, and their time on the wire.
+    packet: u64,
+    packet_time: Duration,
+    /// When the newest packet was sent that the peer has answered.
+    answered: Instant,
+    repeats_losses: bool,
+}
+
+/// The path on which something is under way.
+struct There {
+    /// After what time it is acknowledged, and when it should have been at the latest.
+    answered: Duration,
+    overdue: Duration,
+    /// The chance that a packet is lost, and after what time it would arrive then.
+    chance: f64,
+    again: Duration,
+}
+
+impl Here {
+    fn new(now: Instant, path: &Path, multipath: Option<&Multipath>, repeats_losses: bool) -> Self {
+        let packet = u64::from(path.tuple.mtu());
+        Self {
+            now,
+            delay: delay(path, multipath),
+            varies: path.tuple.rtt.variance(),
+            packet,
+            packet_time: wire_time(&path.tuple, packet),
+            answered: path.tuple.congestion.newest_acked(),
+            repeats_losses,
+        }
+    }
+
+    fn other(&self, path: &Path, multipath: Option<&Multipath>) -> There {
+        let rtt = &path.tuple.rtt;
+        let answered = rtt.smoothed().max(rtt.latest());
+        let (delivered, lost) = path.tuple.congestion.totals();
+        There {
+            answered,
+            overdue: rtt.pto_base(),
+            chance: if self.repeats_losses { loss_chance(delivered, lost) } else { 0.0 },
+            again: until_resent(answered) + self.delay.min(delay(path, multipath)),
+        }
+    }
+
+    /// When a copy would arrive that stands behind so many bytes.
+    fn arrival(&self, before: u64) -> Instant {
+        self.now + self.delay + self.packet_time.mul_f64(before as f64 / self.packet as f64)
+    }
+
+    /// Whether a copy is there before what was sent then is acknowledged, or that is overdue.
+    fn is_quicker(&self, there: &There, sent: Instant, before: u64) -> bool {
+        sent + there.answered > self.arrival(before) + self.varies
+            || sent + there.overdue <= self.now && sent < self.answered
+    }
+
+    /// Whether a copy saves more time, by the chance that what was sent then is lost, than it takes.
+    fn pays(&self, there: &There, sent: Instant, before: u64) -> bool {
+        let saved = (sent + there.again).saturating_since(self.arrival(before));
+        saved.mul_f64(there.chance) > self.packet_time
+    }
+}
+
 /// Queues what is under way on other paths, if a copy from here arrives before an acknowledgement could tell that it was of no
 /// use: on slower paths almost all of it, also for what they lose. What should have been acknowledged by now is late, and no
 /// acknowledgement is to be waited for: where a queue has filled meanwhile, the path is slower than it was known to be. That counts only for
@@ -65,44 +134,27 @@ fn wire_time(tuple: &Tuple, bytes: u64) -> Duration {
 /// the chance of one it saves more time than it takes on the wire: the rule for copies on one path (`spare_capacity.rs`). So does the end of a
 /// transfer not wait for a narrow path that overflows, although it is a quick one.
 pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
-    if sender.parts.paths.is_single() {
+    if sender.parts.paths.is_single() || !works(sender.parts.path()) {
         return;
     }
-    let (now, here) = (sender.now, sender.parts.path());
-    let (id, room, mtu) = (here.id, here.tuple.congestion.window_left(), u64::from(here.tuple.mtu()));
-    if !works(here) {
-        return;
-    }
+    let (id, room) = (sender.parts.path().id, sender.tuple().congestion.window_left());
     let multipath = sender.parts.paths.multipath.as_deref();
-    let delay_here = delay(here, multipath);
-    let (expected, varies) = (now + delay_here, here.tuple.rtt.variance());
-    let (packet_time, repeats) = (wire_time(&here.tuple, mtu), sender.config.preemptive_repeat);
-    let answered_here = here.tuple.congestion.newest_acked();
+    let here = Here::new(sender.now, sender.parts.path(), multipath, sender.config.preemptive_repeat);
     let mut frames = Vec::new();
     let mut last = None;
     while let Some(other) = sender.parts.paths.next_id(last) {
         last = Some(other);
-        if other == id {
-            continue;
-        }
-        let (paths, fec) = (&mut *sender.parts.paths, sender.parts.extensions.fec_sender());
-        let (fec, multipath) = (fec.as_deref(), paths.multipath.as_deref());
-        let Some(delay_other) = paths.get(other).map(|path| delay(path, multipath)) else { continue };
-        let Some(path) = paths.get_mut(other) else { continue };
-        let rtt = &path.tuple.rtt;
-        let (answered, overdue) = (rtt.smoothed().max(rtt.latest()), rtt.pto_base());
-        let (delivered, lost) = path.tuple.congestion.totals();
-        let chance = if repeats { loss_chance(delivered, lost) } else { 0.0 };
-        let again = until_resent(answered) + delay_other.min(delay_here);
-        let is_slow = |packet: &SentPacket, before: u64| {
-            let (sent, arrival) =
-                (packet.time_sent, expected + packet_time.mul_f64(before as f64 / mtu as f64));
-            sent + answered > arrival + varies
-                || sent + overdue <= now && sent < answered_here
-                || (sent + again).saturating_since(arrival).mul_f64(chance) > packet_time
-                    && needs_copy(packet, fec)
+        let multipath = sender.parts.paths.multipath.as_deref();
+        let path = sender.parts.paths.get(other).filter(|_| other != id);
+        let Some(there) = path.map(|path| here.other(path, multipath)) else { continue };
+        let Some(path) = sender.parts.paths.get_mut(other) else { continue };
+        let fec = sender.parts.extensions.fec_sender();
+        let wanted = |packet: &SentPacket, before| {
+            let sent = packet.time_sent;
+            here.is_quicker(&there, sent, before)
+                || here.pays(&there, sent, before) && needs_copy(packet, fec.as_deref())
         };
-        path.space.take_slow(room, is_slow, &mut frames);
+        path.space.take_slow(room, wanted, &mut frames);
         if !frames.is_empty() {
             return repeat_here(sender, other, &frames);
         }

@@ -60,12 +60,13 @@ impl NumberSpace {
         })
     }
 
-    /// The packets with stream data that are the only copy of it and slow, by the packet and the bytes of those before it, oldest first,
-    /// as many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent since.
+    /// The packets with stream data that are the only copy of it and wanted, by the packet and the bytes of those before it, oldest first,
+    /// as many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent or
+    /// lost since.
     pub(crate) fn take_slow(
         &mut self,
         budget: u64,
-        is_slow: impl Fn(&SentPacket, u64) -> bool,
+        wanted: impl Fn(&SentPacket, u64) -> bool,
         frames: &mut Vec<SentFrame>,
     ) {
         if !std::mem::take(&mut self.unseen) {
@@ -75,7 +76,7 @@ impl NumberSpace {
         for (_, packet) in self.sent.iter_mut() {
             if !packet.copies
                 && !packet.repeated
-                && is_slow(packet, taken)
+                && wanted(packet, taken)
                 && packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
             {
                 taken += u64::from(packet.size);
