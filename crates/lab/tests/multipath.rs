@@ -197,3 +197,39 @@ fn the_end_of_a_transfer_is_no_burst_on_a_short_narrow_path() {
         assert!(both < alone * 1.4, "{controller}: {both} s with both, {alone} s with the wide one");
     }
 }
+
+#[test]
+fn a_narrow_link_that_overflows_does_not_hold_up_the_end_although_it_is_quick() {
+    // The narrow one loses half of what it is given: its queue is short, and its losses are taken for chance.
+    let pair = [
+        "path.A.link.rate_mbps=125",
+        "path.A.link.delay_ms=63",
+        "path.A.link.queue_ms=58",
+        "path.B.link.rate_mbps=2.1",
+        "path.B.link.delay_ms=5",
+        "path.B.link.queue_ms=19",
+        "path.B.link.loss={ uniform = { probability = 0.019 } }",
+        "connection.0.download_bytes=950_000",
+    ];
+    let (both, alone) = both_and_alone(&pair, "cubic", "A");
+    assert!(both < alone * 1.05, "{both} s with both, {alone} s with the wide one");
+}
+
+#[test]
+fn a_narrow_way_back_does_not_slow_down_the_start_of_a_wide_path() {
+    // The first acknowledgements of the wide path come over the quick one. Then those of the quick one fill its way back.
+    let pair = [
+        "path.A.link.delay_ms=13",
+        "path.A.link.queue_ms=26",
+        "path.A.up.rate_mbps=0.05",
+        "path.A.up.queue_ms=500",
+        "path.B.link.rate_mbps=60",
+        "path.B.link.delay_ms=67",
+        "path.B.link.queue_ms=134",
+        "connection.0.download_bytes=20_000_000",
+    ];
+    for controller in ["cubic", "newreno"] {
+        let (both, alone) = both_and_alone(&pair, controller, "B");
+        assert!(both < alone * 1.2, "{controller}: {both} s with both, {alone} s with the wide one");
+    }
+}

@@ -6,6 +6,7 @@
 
 mod backup;
 mod earliest_completion;
+mod loss_rounds;
 mod min_rtt;
 mod redundant;
 mod weighted;
@@ -47,6 +48,8 @@ pub struct PathView {
     pub pacing_budget: u64,
     /// The rate at which packets were acknowledged, by the last sample, in bytes per second; 0 before it.
     pub delivery_rate: u64,
+    /// The size of a full datagram.
+    pub mtu: u16,
     /// Bytes that were acknowledged so far.
     pub bytes_delivered: u64,
     /// Bytes that were declared lost so far.
@@ -58,6 +61,8 @@ pub struct PathView {
     /// What it costs to use the path, by [`Connection::set_path_cost`](crate::Connection::set_path_cost). Default 1.
     pub cost: u32,
 }
+
+pub(crate) use loss_rounds::{loss_chance, resends, until_resent};
 
 /// What waits to be sent.
 #[derive(Debug, Clone, Copy, Default)]

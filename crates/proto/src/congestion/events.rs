@@ -45,6 +45,9 @@ pub struct AckEvent<'a> {
     pub rtt_sample: Option<Duration>,
     /// For how long the peer says that it has kept the acknowledgement which showed it. Nothing in the handshake (RFC 9002 §5.3).
     pub ack_delay: Duration,
+    /// How much later it came than by the shortest way back that acknowledgements of the path have had: another path has brought it, or has
+    /// brought others. `rtt_sample` is without it.
+    pub detour: Duration,
     /// What it says about the rate of delivery, if it says anything.
     pub rate: Option<RateSample>,
     /// The state of delivery when the packet sent last of them was sent.

@@ -102,7 +102,8 @@ impl PacketTrain {
     /// the next train corrects, since it is longer. Where one acknowledgement is all that came, the delay alone says
     /// something, if it is long enough.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, min_rtt: Duration, packet: u64) {
-        let sent = ack.largest_sent_time;
+        // Acknowledgements by several ways show their spacing as if all had come by the shortest, to which the smallest round trip belongs.
+        let (now, sent) = (now.saturating_sub(ack.detour), ack.largest_sent_time);
         if sent < self.first_sent {
             return;
         }

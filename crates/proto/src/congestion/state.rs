@@ -194,13 +194,14 @@ impl CongestionState {
     }
 
     /// An ACK frame ends: the controller hears of the packets acknowledged since the last call. If the frame has shown a
-    /// round-trip time, it is `rtt_sample`, and the peer has kept the acknowledgement for `ack_delay` of it. The peer reports
+    /// round-trip time, it is `rtt_sample`, and the peer has kept the acknowledgement for `ack_delay` of it;
+    /// it had come by `detour` sooner by the shortest way back. The peer reports
     /// `ce` more packets to be marked.
     pub(crate) fn end_ack(
         &mut self,
         now: Instant,
         rtt_sample: Option<Duration>,
-        ack_delay: Duration,
+        [ack_delay, detour]: [Duration; 2],
         ce: u64,
         rtt: &Rtt,
     ) {
@@ -219,6 +220,7 @@ impl CongestionState {
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
             ack_delay,
+            detour,
             rate,
             snapshot,
             total_delivered: self.delivery.delivered(),

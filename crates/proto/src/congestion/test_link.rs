@@ -317,7 +317,7 @@ impl Transfer {
         };
         self.sender.detect_lost(self.now, &cx, &mut losses);
         let (sample, delay) = outcome.rtt_sample.map(|sample| (sample.rtt, sample.ack_delay)).unzip();
-        self.congestion.end_ack(self.now, sample, delay.unwrap_or_default(), 0, &self.rtt);
+        self.congestion.end_ack(self.now, sample, [delay.unwrap_or_default(), Duration::ZERO], 0, &self.rtt);
         losses
             .lost
             .iter()

@@ -29,6 +29,7 @@ pub(super) fn ack(bytes: u64, sent: Instant, rtt: &Rtt) -> AckEvent<'_> {
         app_limited: false,
         rtt_sample: None,
         ack_delay: Duration::ZERO,
+        detour: Duration::ZERO,
         rate: None,
         snapshot: DeliverySnapshot::NONE,
         total_delivered: 0,

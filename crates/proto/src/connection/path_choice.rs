@@ -148,6 +148,7 @@ fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> 
         pacing_rate: tuple.congestion.pacing_rate(),
         pacing_budget: tuple.congestion.pacing_budget(now),
         delivery_rate: tuple.congestion.delivery_rate(),
+        mtu: tuple.mtu(),
         bytes_delivered,
         bytes_lost,
         is_silent: class.is_silent,

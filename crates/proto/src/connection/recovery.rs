@@ -258,7 +258,7 @@ impl Recovery<'_> {
             self.stats.black_holes += 1;
         }
         for tuple in &mut *off_path {
-            tuple.congestion.end_ack(now, None, Duration::ZERO, 0, &tuple.rtt);
+            tuple.congestion.end_ack(now, None, [Duration::ZERO; 2], 0, &tuple.rtt);
         }
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
@@ -269,7 +269,8 @@ impl Recovery<'_> {
         }
         // A way back that has changed is no queue.
         let rtt = sample.map(|sample| steady_rtt.unwrap_or(sample.rtt));
-        tuple.congestion.end_ack(now, rtt, ack_delay, ce, &tuple.rtt);
+        let detour = sample.zip(rtt).map_or(Duration::ZERO, |(sample, rtt)| sample.rtt.saturating_sub(rtt));
+        tuple.congestion.end_ack(now, rtt, [ack_delay, detour], ce, &tuple.rtt);
         if ce > 0 {
             tuple.congestion.on_ce(now, ce, &tuple.rtt);
         }

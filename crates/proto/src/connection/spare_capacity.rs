@@ -15,6 +15,7 @@ use super::transmit::Sender;
 use crate::ext::{FecSender, PathFigures};
 use crate::packet::{SentFrame, SentPacket};
 use crate::path::{Pending, Tuple};
+use crate::scheduler::loss_chance;
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
 const WRITERS: [fn(&mut Sender<'_>); 4] = [repair, duplicate, repeat_preemptively, repeat_what_is_slow];
@@ -63,7 +64,7 @@ fn repeat_preemptively(sender: &mut Sender<'_>) {
 /// How many copies of what was lost may be in flight together on this path.
 fn copies_of_lost(tuple: &Tuple) -> u8 {
     let (delivered, lost) = tuple.congestion.totals();
-    let chance = lost as f64 / (delivered + lost).max(1) as f64;
+    let chance = loss_chance(delivered, lost);
     let round_trip = tuple.rtt.smoothed().as_secs_f64() * tuple.congestion.delivery_rate() as f64;
     copies_worth(chance, round_trip / f64::from(tuple.mtu()))
 }
@@ -76,7 +77,7 @@ fn copies_worth(chance: f64, packets: f64) -> u8 {
 }
 
 /// Whether no repair symbol in flight takes the place of a copy of this packet.
-fn needs_copy(packet: &SentPacket, fec: Option<&FecSender>) -> bool {
+pub(super) fn needs_copy(packet: &SentPacket, fec: Option<&FecSender>) -> bool {
     !packet.symbol.is_some_and(|symbol| fec.is_some_and(|fec| fec.covers(symbol)))
 }
 

@@ -6,7 +6,7 @@ use fulmar_base::Instant;
 use fulmar_wire::PathId;
 use smallvec::SmallVec;
 
-use super::{PathOrder, PathView, Scheduler, Waiting};
+use super::{PathOrder, PathView, Scheduler, Waiting, loss_chance, resends, until_resent};
 
 /// A slower path carries data only if its packet arrives before all that waits could arrive over the quicker ones. So the end of
 /// a transfer never waits for a slow path, and several are never worse than the best of them
@@ -19,6 +19,10 @@ use super::{PathOrder, PathView, Scheduler, Waiting};
 ///
 /// What has just left on a path stands before what is next: a queue of it is seen a round trip later, which is too late for a burst on
 /// the quicker of two paths that is the narrower one.
+///
+/// What a path loses has to be sent again there: it carries so much less, a packet takes longer by the chance of that, and the last of many
+/// longer still, as one of them is lost several times (`loss_rounds.rs`). So the end of a transfer does not stay on a narrow path that
+/// overflows because that is quick.
 #[derive(Debug, Default)]
 pub(super) struct EarliestCompletion {
     /// Of the paths that were to be chosen from last.
@@ -31,7 +35,7 @@ impl Scheduler for EarliestCompletion {
         let mut quickest: SmallVec<[Choice<'_>; 8]> = SmallVec::new();
         for path in paths {
             let bottleneck = self.bottleneck(now, path);
-            let delay = delay(path) + bottleneck.free_at.saturating_since(now);
+            let delay = delay(path) + bottleneck.free_at.saturating_since(now) + again(path, 1);
             quickest.push(Choice { path, delay, rate: bottleneck.rate });
         }
         quickest.sort_unstable_by_key(|choice| (choice.delay, choice.path.id));
@@ -40,7 +44,7 @@ impl Scheduler for EarliestCompletion {
             if quicker.completion(waiting).is_none_or(|alone| choice.delay < alone) {
                 let bytes = choice.in_advance(quickest.get(index + 1), waiting);
                 order.push_up_to(choice.path.id, bytes);
-                quicker.add(choice);
+                quicker.add(choice, waiting);
             }
         }
     }
@@ -119,17 +123,25 @@ struct Quicker {
     /// Bytes per second, all together.
     rate: u64,
     delay: Option<Duration>,
+    /// How much longer the last of all that waits takes than one packet, as some are lost.
+    again: Duration,
 }
 
 impl Quicker {
-    fn add(&mut self, choice: &Choice<'_>) {
-        self.rate = self.rate.saturating_add(rate(choice.path));
+    fn add(&mut self, choice: &Choice<'_>, waiting: &Waiting) {
+        let path = choice.path;
+        let rate = rate(path);
+        self.rate = self.rate.saturating_add(rate);
         self.delay = self.delay.or(Some(choice.delay));
+        // Each carries its share.
+        let share = u128::from(waiting.bytes()) * u128::from(rate) / u128::from(self.rate.max(1));
+        let packets = u64::try_from(share).unwrap_or(u64::MAX) / u64::from(path.mtu.max(1));
+        self.again = self.again.max(again(path, packets).saturating_sub(again(path, 1)));
     }
 
     /// After what time all that waits would have arrived without other paths; `None` if there is none.
     fn completion(&self, waiting: &Waiting) -> Option<Duration> {
-        Some(self.delay? + time(waiting.bytes(), self.rate))
+        Some(self.delay? + self.again + time(waiting.bytes(), self.rate))
     }
 }
 
@@ -144,11 +156,28 @@ fn delay(path: &PathView) -> Duration {
     path.delay + excess(path)
 }
 
-/// What a path carries, in bytes per second: a window each round trip, no more than the pacer lets leave, and no more in a round
-/// trip than it has delivered since it was there. A new path has a window that nothing has confirmed, and by that a short one would
-/// be faster than any long one.
+/// How much later the last of so many packets arrives on average because some are lost.
+fn again(path: &PathView, packets: u64) -> Duration {
+    match path.bytes_lost {
+        0 => Duration::ZERO,
+        _ => until_resent(path.rtt + excess(path)).mul_f64(resends(chance(path), packets)),
+    }
+}
+
+/// The chance that a packet is lost.
+fn chance(path: &PathView) -> f64 {
+    loss_chance(path.bytes_delivered, path.bytes_lost)
+}
+
+/// What a path carries, in bytes per second: a window each round trip without what is lost of it, no more than the pacer lets leave, and
+/// no more in a round trip than it has delivered since it was there. A new path has a window that nothing has confirmed, and by that a
+/// short one would be faster than any long one.
 fn rate(path: &PathView) -> u64 {
-    carried(path.window.min(path.bytes_delivered), path)
+    let sent = carried(path.window.min(path.bytes_delivered), path);
+    match path.bytes_lost {
+        0 => sent,
+        _ => (sent as f64 * (1.0 - chance(path))) as u64,
+    }
 }
 
 /// `bytes` each round trip, in bytes per second, and no more than the pacer lets leave.

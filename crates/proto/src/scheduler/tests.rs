@@ -13,6 +13,7 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
         pacing_rate: u64::MAX,
         pacing_budget: 0,
         delivery_rate: 0,
+        mtu: 1_200,
         bytes_delivered: 1 << 20,
         bytes_lost: 0,
         is_silent: false,
@@ -147,6 +148,29 @@ fn what_has_just_left_counts_for_the_completion_without_a_slow_path() {
     assert_eq!(order(scheduler, &paths, 75_000), [1]);
     scheduler.on_sent(PathId(1), 20_000);
     assert_eq!(order(scheduler, &paths, 75_000), [1, 0], "105 ms");
+}
+
+#[test]
+fn a_quick_path_that_loses_much_carries_no_more_than_arrives() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    // 1 MB a second with 10 ms to the peer, and 100 ms to the peer.
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    assert_eq!(order(scheduler, &paths, 40_000), [1]);
+    // Half of it is lost: 80 ms for the bytes, and 23 for each time that one of 33 packets is lost again.
+    (paths[1].bytes_delivered, paths[1].bytes_lost) = (1 << 20, 1 << 20);
+    assert_eq!(order(scheduler, &paths, 40_000), [1, 0]);
+    // A packet alone is there sooner even if it is lost once.
+    assert_eq!(order(scheduler, &paths, 1_000), [1]);
+}
+
+#[test]
+fn of_two_quick_paths_the_one_that_loses_less_comes_first() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 20, 20_000), path(1, 22, 22_000)];
+    assert_eq!(order(scheduler, &paths, 1_000), [0]);
+    // One packet in ten: 2.5 ms in the mean.
+    (paths[0].bytes_delivered, paths[0].bytes_lost) = (900_000, 100_000);
+    assert_eq!(order(scheduler, &paths, 1_000)[0], 1);
 }
 
 #[test]

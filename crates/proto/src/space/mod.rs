@@ -288,6 +288,8 @@ impl NumberSpace {
                 out.lost.push((number, packet));
             }
         });
+        // A path that loses more is slower than it was taken to be.
+        self.unseen |= !out.lost.is_empty();
     }
 
     /// How many later packets must be acknowledged before one is lost; it adapts to reordering.

@@ -1,7 +1,5 @@
 //! Which packets without a verdict are to be repeated: by a probe, as copies where there is room, or over another tuple.
 
-use fulmar_base::Instant;
-
 use super::NumberSpace;
 use crate::ids::TupleId;
 use crate::packet::{SentFrame, SentPacket};
@@ -62,28 +60,30 @@ impl NumberSpace {
         })
     }
 
-    /// The packets with stream data that are the only copy of it and slow by the time at which they were sent, oldest first, as
-    /// many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent since.
+    /// The packets with stream data that are the only copy of it and wanted, by the packet and the bytes of those before it, oldest first,
+    /// as many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent or
+    /// lost since.
     pub(crate) fn take_slow(
         &mut self,
-        mut budget: u64,
-        is_slow: impl Fn(Instant) -> bool,
+        budget: u64,
+        wanted: impl Fn(&SentPacket, u64) -> bool,
         frames: &mut Vec<SentFrame>,
     ) {
         if !std::mem::take(&mut self.unseen) {
             return;
         }
+        let mut taken = 0;
         for (_, packet) in self.sent.iter_mut() {
             if !packet.copies
                 && !packet.repeated
-                && is_slow(packet.time_sent)
+                && wanted(packet, taken)
                 && packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
             {
-                if u64::from(packet.size) > budget {
+                taken += u64::from(packet.size);
+                if taken > budget {
                     self.unseen = true;
                     return;
                 }
-                budget -= u64::from(packet.size);
                 packet.repeated = true;
                 frames.extend(packet.frames.iter().cloned());
             }

@@ -36,6 +36,22 @@ fn the_spacing_shows_the_rate() {
 }
 
 #[test]
+fn the_ways_back_of_acknowledgements_are_no_part_of_the_spacing() {
+    // 1.2 MB/s. Another path has brought one acknowledgement of a probe before, and now some of these, which its own way brings later.
+    for detours in [[40_000; 5], [0, 40_000, 0, 40_000, 0]] {
+        let (mut train, rtt) = (train(10), rtt(MIN_RTT));
+        for (pair, detour) in (1..=5).zip(detours) {
+            let came = at(600_000 + pair * 2_000 + detour);
+            let detour = Duration::from_micros(detour);
+            let event = AckEvent { detour, ..ack(2 * PACKET, at(0), &rtt) };
+            train.on_ack(came, &event, MIN_RTT, PACKET);
+        }
+        let rate = train.rate().expect("the train was long enough");
+        assert!((1_150_000..=1_250_000).contains(&rate), "{detours:?}: {rate}");
+    }
+}
+
+#[test]
 fn acknowledgements_that_come_in_a_bunch_do_not_raise_the_estimate() {
     // Something was in front of them for 8 ms; then they follow each other closely.
     let mut train = train(10);

@@ -36,7 +36,7 @@ impl Sender {
         for packet in packets {
             self.congestion.packet_acked(packet);
         }
-        self.congestion.end_ack(now, Some(Duration::from_millis(50)), Duration::ZERO, 0, &self.rtt);
+        self.congestion.end_ack(now, Some(Duration::from_millis(50)), [Duration::ZERO; 2], 0, &self.rtt);
     }
 
     fn lose(&mut self, now: Instant, packets: &[PacketInFlight]) {

@@ -28,7 +28,7 @@ fn what_is_slow_is_repeated_as_far_as_the_budget_reaches_and_the_rest_with_the_n
     }
     let mut repeated = |budget| {
         let mut frames = Vec::new();
-        f.space.take_slow(budget, |_| true, &mut frames);
+        f.space.take_slow(budget, |_, _| true, &mut frames);
         frames.len()
     };
     assert_eq!(repeated(999), 0);
