@@ -160,6 +160,7 @@ fn sentence(peer: &str, error: &ConnectionError) -> String {
     match error {
         ConnectionError::HandshakeTimedOut => format!("no answer from {peer}: the handshake timed out"),
         ConnectionError::Unsent(reason) => format!("nothing could be sent to {peer}: {reason}"),
+        error @ ConnectionError::DatagramsTooLarge => format!("nothing could be sent to {peer}: {error}"),
         ConnectionError::TimedOut => format!("nothing more came from {peer}: the connection timed out"),
         ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
         ConnectionError::VersionMismatch => {

@@ -36,6 +36,7 @@ pub(super) fn is_before_handshake(error: &ConnectionError) -> bool {
         ConnectionError::HandshakeTimedOut
         | ConnectionError::Refused
         | ConnectionError::Unsent(_)
+        | ConnectionError::DatagramsTooLarge
         | ConnectionError::VersionMismatch
         | ConnectionError::Tls(_) => true,
         ConnectionError::ConnectionClosed { code, .. } => *code == TransportErrorCode::CONNECTION_REFUSED,

@@ -376,9 +376,10 @@ impl State {
     }
 
     /// An attempt of QUIC has failed that began when the server had named new places so often. One of which nothing was sent, because this
-    /// machine has no route, says nothing of whether QUIC gets through.
+    /// machine has no route, or one that is too narrow, says nothing of whether QUIC gets through.
     pub(super) fn on_failure(&mut self, generation: u64, error: Option<&Error>) {
-        let is_unsent = matches!(error, Some(Error::Connection(ConnectionError::Unsent(_))));
+        use ConnectionError::{DatagramsTooLarge, Unsent};
+        let is_unsent = matches!(error, Some(Error::Connection(Unsent(_) | DatagramsTooLarge)));
         if self.generation != generation || is_unsent {
             return;
         }
