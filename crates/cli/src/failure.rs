@@ -58,6 +58,9 @@ pub(crate) enum Failure {
     /// Nothing that --bind names has an address of the family of the server's.
     #[error("cannot send from {from} to {peer}")]
     NoWay { from: String, peer: String },
+    /// The system gives no socket for QUIC.
+    #[error("cannot open a UDP socket: {0}")]
+    NoSocket(io::Error),
     /// A client could not be accepted.
     #[error("cannot accept {peer}: {error}")]
     Accept { peer: String, error: AcceptError },

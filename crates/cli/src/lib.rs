@@ -21,6 +21,7 @@ mod authority;
 mod clock;
 mod content;
 mod demo;
+mod descriptors;
 mod duration;
 mod failure;
 mod get;
@@ -61,6 +62,7 @@ const KEPT_BLOCK: usize = 2 * 1024 * 1024;
 /// controllers beside those of the stack, in scenarios, in campaigns and for `--controller`.
 pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode {
     keep_freed_memory();
+    descriptors::allow_all();
     let registered = controllers.into_iter().try_for_each(OwnController::register);
     let cli = match Cli::read(env::args_os()) {
         Ok(cli) => cli,

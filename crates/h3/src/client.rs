@@ -7,6 +7,7 @@ mod connection;
 mod dial;
 mod dns;
 mod info;
+mod network;
 mod origin;
 mod quic;
 mod race;
@@ -89,7 +90,7 @@ impl Client {
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
         let quic = Quic {
-            endpoint,
+            endpoint: Ok(endpoint),
             config: None,
             locals: vec![fulmar::Local::Any],
             http3: Arc::new(config),

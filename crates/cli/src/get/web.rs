@@ -118,7 +118,7 @@ pub(super) fn run(mut args: GetArgs, output: Output) -> Result<(), Failure> {
     let runtime = net::runtime()?;
     let session = args.session.clone();
     let result = runtime.block_on(async {
-        let clients = Clients::new(&args, transport, store.clone())?;
+        let clients = Clients::new(&args, transport, store.clone(), output)?;
         let job = Arc::new(Job {
             args,
             asked,

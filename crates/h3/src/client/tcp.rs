@@ -61,6 +61,8 @@ pub(super) struct Tcp {
     /// From where they leave; from wherever the system chooses, if there are none.
     locals: Arc<[TcpLocal]>,
     windows: Windows,
+    /// How many fields the head of a response over HTTP/1.1 may have.
+    fields_max: usize,
 }
 
 /// A connection that takes requests.
@@ -86,9 +88,14 @@ pub(super) struct Pool {
 
 impl Tcp {
     /// With the trust of a TLS configuration, for HTTP/2 and HTTP/1.1.
-    pub(super) fn new(mut tls: rustls::ClientConfig, locals: Vec<TcpLocal>, windows: Windows) -> Self {
+    pub(super) fn new(
+        mut tls: rustls::ClientConfig,
+        locals: Vec<TcpLocal>,
+        windows: Windows,
+        fields_max: usize,
+    ) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into(), windows }
+        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into(), windows, fields_max }
     }
 
     /// Connects to the first of these addresses that answers and proves to be `name`, from the first place from which it does.
@@ -96,47 +103,49 @@ impl Tcp {
         let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
         let pairs = tcp_local::pairs(&self.locals, addresses).map_err(Error::tcp)?;
         let attempts = happy_eyeballs::first(&pairs, |(local, remote)| {
-            let (tls, server, windows) = (self.tls.clone(), server.clone(), self.windows);
-            let local = local.and_then(|index| self.locals.get(index)).cloned();
+            let (tcp, server) = (self.clone(), server.clone());
             Ok(async move {
-                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, (local, remote), windows));
+                let begun = tokio::time::timeout(HANDSHAKE_MAX, tcp.begin(server, (local, remote)));
                 begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
             })
         });
         attempts.await.map_err(Error::of_attempts)
     }
-}
 
-async fn begin(
-    tls: TlsConnector,
-    server: ServerName<'static>,
-    (local, remote): (Option<TcpLocal>, SocketAddr),
-    windows: Windows,
-) -> Result<TcpConnection, Error> {
-    let stream = tcp_local::connect(local.as_ref(), remote).await.map_err(Error::tcp)?;
-    let _ = stream.set_nodelay(true);
-    let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
-    let session = stream.get_ref().1;
-    let is_http2 = session.alpn_protocol() == Some(b"h2");
-    let suite = session.negotiated_cipher_suite().map(|suite| suite.suite());
-    tracing::info!(%remote, is_http2, version = ?session.protocol_version(), ?suite, "connected over TCP");
-    let stream = TokioIo::new(stream);
-    let sender = if is_http2 {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .keep_alive_interval(ASK_AFTER)
-            .initial_stream_window_size(windows.stream)
-            .initial_connection_window_size(windows.connection);
-        let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
-        tokio::spawn(async move { log_end(connection.await) });
-        Sender::Http2(sender)
-    } else {
-        let (sender, connection) = http1::handshake(stream).await.map_err(Error::tcp)?;
-        tokio::spawn(async move { log_end(connection.await) });
-        Sender::Http1(sender)
-    };
-    Ok(TcpConnection { sender, remote })
+    async fn begin(
+        &self,
+        server: ServerName<'static>,
+        (local, remote): tcp_local::Pair,
+    ) -> Result<TcpConnection, Error> {
+        let local = local.and_then(|index| self.locals.get(index));
+        let stream = tcp_local::connect(local, remote).await.map_err(Error::tcp)?;
+        let _ = stream.set_nodelay(true);
+        let stream = self.tls.connect(server, stream).await.map_err(Error::tcp)?;
+        let session = stream.get_ref().1;
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        let suite = session.negotiated_cipher_suite().map(|suite| suite.suite());
+        tracing::info!(%remote, is_http2, version = ?session.protocol_version(), ?suite, "connected over TCP");
+        let stream = TokioIo::new(stream);
+        let sender = if is_http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder
+                .timer(TokioTimer::new())
+                .keep_alive_interval(ASK_AFTER)
+                .initial_stream_window_size(self.windows.stream)
+                .initial_connection_window_size(self.windows.connection);
+            let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
+            tokio::spawn(async move { log_end(connection.await) });
+            Sender::Http2(sender)
+        } else {
+            let mut builder = http1::Builder::new();
+            // RFC 9112 §5.2: who receives folded fields unfolds them.
+            builder.max_headers(self.fields_max).allow_obsolete_multiline_headers_in_responses(true);
+            let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
+            tokio::spawn(async move { log_end(connection.await) });
+            Sender::Http1(sender)
+        };
+        Ok(TcpConnection { sender, remote })
+    }
 }
 
 fn log_end(result: Result<(), hyper::Error>) {
