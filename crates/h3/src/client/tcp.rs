@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -15,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
+use super::copy_of;
 use super::tcp_local::{self, TcpLocal};
 use crate::error::{BoxError, Error};
 
@@ -70,12 +72,24 @@ pub(super) struct Tcp {
 pub(super) struct TcpConnection {
     sender: Sender,
     pub(super) remote: SocketAddr,
+    /// Whether it takes no more requests, for all who share it.
+    is_going_away: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 enum Sender {
     Http1(http1::SendRequest<AnyBody>),
     Http2(http2::SendRequest<AnyBody>),
+}
+
+/// A request that was not answered.
+#[derive(Debug)]
+pub(super) struct Unserved {
+    pub(super) error: Error,
+    /// The request, where it can be made again: nobody has worked on it.
+    pub(super) back: Option<Box<Request<AnyBody>>>,
+    /// Whether it is the server that says so.
+    pub(super) was_left_out: bool,
 }
 
 /// The connections to a server.
@@ -144,7 +158,7 @@ impl Tcp {
             tokio::spawn(async move { log_end(connection.await) });
             Sender::Http1(sender)
         };
-        Ok(TcpConnection { sender, remote })
+        Ok(TcpConnection { sender, remote, is_going_away: Arc::default() })
     }
 }
 
@@ -180,9 +194,11 @@ impl TcpConnection {
     /// Another handle, if several requests share a connection.
     pub(super) fn share(&self) -> Option<Self> {
         match &self.sender {
-            Sender::Http2(sender) => {
-                Some(Self { sender: Sender::Http2(sender.clone()), remote: self.remote })
-            }
+            Sender::Http2(sender) => Some(Self {
+                sender: Sender::Http2(sender.clone()),
+                remote: self.remote,
+                is_going_away: Arc::clone(&self.is_going_away),
+            }),
             Sender::Http1(_) => None,
         }
     }
@@ -190,7 +206,7 @@ impl TcpConnection {
     fn is_open(&self) -> bool {
         match &self.sender {
             Sender::Http1(sender) => !sender.is_closed(),
-            Sender::Http2(sender) => !sender.is_closed(),
+            Sender::Http2(sender) => !sender.is_closed() && !self.is_going_away.load(Ordering::Relaxed),
         }
     }
 
@@ -201,24 +217,43 @@ impl TcpConnection {
         }
     }
 
-    /// Makes a request. It is given back if nothing of it was sent, because the connection had ended meanwhile.
+    /// Makes a request. It is given back if nothing of it was sent, because the connection had ended meanwhile, and if it is a head alone of
+    /// which the server says that it has not worked on it.
     pub(super) async fn request(
         &mut self,
         request: Request<AnyBody>,
-    ) -> Result<Response<Incoming>, (Error, Option<Box<Request<AnyBody>>>)> {
+    ) -> Result<Response<Incoming>, Unserved> {
         let uri = request.uri().clone();
+        let again = copy_of(&request);
         let sent = match &mut self.sender {
             Sender::Http2(sender) => sender.try_send_request(request).await,
             Sender::Http1(sender) => sender.try_send_request(in_origin_form(request)).await,
         };
         sent.map_err(|mut error: TrySendError<Request<AnyBody>>| {
-            let back = error.take_message().map(|mut request| {
+            let unsent = error.take_message().map(|mut request| {
                 *request.uri_mut() = uri;
                 Box::new(request)
             });
-            (Error::tcp(error.into_error()), back)
+            let error = error.into_error();
+            let was_left_out = was_left_out(&error);
+            if was_left_out || unsent.is_some() {
+                self.is_going_away.store(true, Ordering::Relaxed);
+            }
+            let back = unsent.or(again.filter(|_| was_left_out).map(Box::new));
+            Unserved { error: Error::tcp(error), back, was_left_out }
         })
     }
+}
+
+/// Whether a server of HTTP/2 says that it has not worked on a request: it takes no more on this connection (GOAWAY, RFC 9113 §6.8; those
+/// that it has begun go on), or not this one (REFUSED_STREAM, §8.7).
+fn was_left_out(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.filter(|cause| cause.is_remote()).is_some_and(|cause| match cause.reason() {
+        Some(h2::Reason::NO_ERROR) => cause.is_go_away(),
+        Some(h2::Reason::REFUSED_STREAM) => cause.is_reset(),
+        _ => false,
+    })
 }
 
 /// The request as HTTP/1.1 writes it: the path alone, and the host as a field (RFC 9112 §3.2.1).

@@ -14,8 +14,9 @@ use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 pub(crate) use crate::common::Identity;
 
@@ -53,16 +54,33 @@ impl Identity {
 
     /// Answers the first request of each connection of HTTP/1.1 by these bytes.
     pub(crate) fn answer_tcp(&self, listener: TcpListener, response: String) {
-        let acceptor = self.acceptor(HTTP1);
-        tokio::spawn(async move {
-            loop {
-                let mut stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+        self.accept_tcp(listener, HTTP1, move |mut stream| {
+            let response = response.clone();
+            async move {
                 let mut request = Vec::new();
                 while !request.ends_with(b"\r\n\r\n") {
                     stream.read_buf(&mut request).await.unwrap();
                 }
                 stream.write_all(response.as_bytes()).await.unwrap();
                 stream.shutdown().await.unwrap();
+            }
+        });
+    }
+
+    /// Gives each connection over TCP and TLS to `serve`.
+    pub(crate) fn accept_tcp<F>(
+        &self,
+        listener: TcpListener,
+        alpn: &[&[u8]],
+        serve: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let acceptor = self.acceptor(alpn);
+        tokio::spawn(async move {
+            loop {
+                let stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+                tokio::spawn(serve(stream));
             }
         });
     }
