@@ -31,6 +31,7 @@ mod lab;
 mod logging;
 mod metrics;
 mod net;
+mod notify;
 mod part;
 mod perf;
 mod progress;

@@ -70,7 +70,7 @@ impl Clients {
             && args.paths.multipath
             && wanted.is_empty()
         {
-            let host = args.urls.first().and_then(|url| Url::parse(url).ok()).map(|url| url.authority.host);
+            let host = args.urls.first().and_then(|url| Url::of_user(url).ok()).map(|url| url.authority.host);
             binds.add(endpoint, &for_host(&host.unwrap_or_default()), Family::Both);
         }
         Ok(Self {
