@@ -67,7 +67,8 @@ impl ListenAddr {
     }
 }
 
-/// Parses `4433`, `:4433`, `192.0.2.1:4433`, `[::]:4433` or `localhost:4433`. A name is looked up, and its first address taken.
+/// Parses `4433`, `:4433`, `192.0.2.1:4433`, `[::]:4433`, `[fe80::1%eth0]:4433` or `localhost:4433`. A name is looked up, and its first
+/// address taken.
 pub(crate) fn parse_listen(text: &str) -> Result<ListenAddr, String> {
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
         return Ok(ListenAddr::All(port));
@@ -78,7 +79,12 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddr, String> {
     let malformed =
         || format!("`{text}` is no address to listen on: write PORT, :PORT, HOST:PORT or [IPV6]:PORT");
     let (host, port) = text.rsplit_once(':').ok_or_else(malformed)?;
-    let host = check_name(host).map_err(|_| malformed())?;
+    let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        // The zone has a name, which the system knows.
+        Some(address) => parse_ipv6(address),
+        None => check_name(host),
+    };
+    let host = host.map_err(|_| malformed())?;
     let port: u16 = port.parse().map_err(|_| malformed())?;
     let mut found = (host.as_str(), port)
         .to_socket_addrs()

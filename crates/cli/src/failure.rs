@@ -58,6 +58,9 @@ pub(crate) enum Failure {
     /// Nothing that --bind names has an address of the family of the server's.
     #[error("cannot send from {from} to {peer}")]
     NoWay { from: String, peer: String },
+    /// The system gives no socket for QUIC.
+    #[error("cannot open a UDP socket: {0}")]
+    NoSocket(io::Error),
     /// A client could not be accepted.
     #[error("cannot accept {peer}: {error}")]
     Accept { peer: String, error: AcceptError },
@@ -160,6 +163,7 @@ fn sentence(peer: &str, error: &ConnectionError) -> String {
     match error {
         ConnectionError::HandshakeTimedOut => format!("no answer from {peer}: the handshake timed out"),
         ConnectionError::Unsent(reason) => format!("nothing could be sent to {peer}: {reason}"),
+        error @ ConnectionError::DatagramsTooLarge => format!("nothing could be sent to {peer}: {error}"),
         ConnectionError::TimedOut => format!("nothing more came from {peer}: the connection timed out"),
         ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
         ConnectionError::VersionMismatch => {

@@ -21,6 +21,7 @@ mod authority;
 mod clock;
 mod content;
 mod demo;
+mod descriptors;
 mod duration;
 mod failure;
 mod get;
@@ -30,6 +31,7 @@ mod lab;
 mod logging;
 mod metrics;
 mod net;
+mod notify;
 mod part;
 mod perf;
 mod progress;
@@ -61,6 +63,7 @@ const KEPT_BLOCK: usize = 2 * 1024 * 1024;
 /// controllers beside those of the stack, in scenarios, in campaigns and for `--controller`.
 pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode {
     keep_freed_memory();
+    descriptors::allow_all();
     let registered = controllers.into_iter().try_for_each(OwnController::register);
     let cli = match Cli::read(env::args_os()) {
         Ok(cli) => cli,

@@ -8,6 +8,7 @@ pub(crate) mod narration;
 mod transport;
 mod workers;
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) use self::transport::Transport;
 pub(crate) use self::workers::Workers;
 use crate::args::{Cipher, TrustArgs};
 use crate::authority::ListenAddr;
+use crate::descriptors;
 use crate::failure::Failure;
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
@@ -40,12 +42,19 @@ const SESSIONS_MAX: usize = 10_000;
 /// How long the end of the program may be put off to tell the peers of it.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
+/// The file descriptors of a runtime: two of epoll, one to wake it, three for signals, and one to spare for a socket.
+const DESCRIPTORS: usize = 7;
+
 /// How many chunks are taken from a stream at once. Each is a datagram's share, so together they are what a batch of
 /// the socket brings.
 const CHUNKS_MAX: usize = 64;
 
 /// A runtime with one thread for everything but files and names.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    // Without the descriptors that it needs for signals tokio panics.
+    descriptors::have(DESCRIPTORS).map_err(Failure::io(format!(
+        "cannot start: this needs {DESCRIPTORS} more files that may be open (ulimit -n)"
+    )))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::io("cannot start the runtime"))
 }
@@ -141,22 +150,18 @@ pub(crate) fn client_config(
     Ok((config.with_aead(transport.aead), refusal))
 }
 
-/// The socket of a client of the web, for IPv6 and IPv4, and further ones where it is to send from.
-pub(crate) fn web_endpoint(transport: &Transport, wanted: &[Bind]) -> Result<(Endpoint, Binds), Failure> {
+/// The socket of a client of the web, for IPv6 and IPv4.
+pub(crate) fn web_endpoint(transport: &Transport) -> io::Result<Endpoint> {
     let any = |ip: std::net::IpAddr| transport.endpoint().bind((ip, 0).into());
-    let endpoint = any(Ipv6Addr::UNSPECIFIED.into())
-        .or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
-        .map_err(Failure::io("cannot open a UDP socket"))?;
-    let binds = Binds::open(&endpoint, wanted, Family::Both)?;
-    Ok((endpoint, binds))
+    any(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
 }
 
-/// A client of the web. Why a certificate was refused can be read from the `Refusal`.
+/// A client of the web, over TCP alone where there is no endpoint. Why a certificate was refused can be read from the `Refusal`.
 pub(crate) fn web_client(
     trust: &TrustArgs,
     cipher: Option<Cipher>,
     transport: &Transport,
-    (endpoint, binds): (Endpoint, &Binds),
+    (endpoint, binds): (Option<Endpoint>, &Binds),
     sessions: Arc<SessionStore>,
     http3_only: bool,
 ) -> Result<(fulmar_h3::Client, Refusal), Failure> {
@@ -168,7 +173,11 @@ pub(crate) fn web_client(
         .map_err(unusable)?
         .with_aead(transport.aead)
         .with_sessions(sessions);
-    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint);
+    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic);
+    let builder = match endpoint {
+        Some(endpoint) => builder.endpoint(endpoint),
+        None => builder.tcp_only(true),
+    };
     let builder = builder.locals(binds.locals()).tcp_locals(binds.tcp_locals());
     let client = builder.http3_only(http3_only).build();
     Ok((client.map_err(|error| Failure::Tls(error.to_string()))?, refusal))

@@ -179,6 +179,7 @@ pub(crate) struct Transfer {
     pub(crate) gbit_per_s: f64,
     /// Bytes of content that arrived.
     pub(crate) bytes: u64,
+    /// From the end of the handshake, which has a figure of its own.
     pub(crate) duration_s: f64,
     pub(crate) handshake_ms: f64,
     pub(crate) rtt_min_us: u64,

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar::{Endpoint, Incoming};
+use http::header::{HeaderName, HeaderValue};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -45,6 +46,7 @@ use crate::failure::Failure;
 use crate::hq;
 use crate::metrics;
 use crate::net::{self, CLOSE_DONE, Listen, Transport, Workers};
+use crate::notify;
 use crate::qlog;
 use crate::report::{Listening, Output, counted};
 use crate::signal::{ServerSignals, Signals};
@@ -121,6 +123,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
         }
         let signals = ServerSignals::listen()?;
         output.print(&listening, || listening.text());
+        notify::tell("READY=1");
         let tcp = match listener {
             Some(listener) => Some((listener, listen.tcp_config()?, listen.workers.clone())),
             None => None,
@@ -131,6 +134,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             access_log: Some(Arc::new(AccessLog::start(output)?)),
             has_listings: args.list,
             is_single_page: args.spa,
+            fields: args.headers.clone(),
             figures,
             tcp,
         };
@@ -190,6 +194,8 @@ pub(crate) struct Serving {
     pub(crate) has_listings: bool,
     /// Whether what is not there is answered by the index.
     pub(crate) is_single_page: bool,
+    /// What all responses have beside what is theirs.
+    pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
     /// A socket for HTTP/1.1 and HTTP/2, the TLS for it and the runtimes that take turns.
     pub(crate) tcp: Option<(std::net::TcpListener, Arc<rustls::ServerConfig>, Vec<Handle>)>,
 }
@@ -204,6 +210,7 @@ impl Serving {
             figures: Arc::default(),
             has_listings: false,
             is_single_page: false,
+            fields: Vec::new(),
             tcp: None,
         }
     }
@@ -222,6 +229,7 @@ impl Site {
             tale: tale.clone(),
             recent: Default::default(),
             today: Default::default(),
+            fields: serving.fields.clone(),
         }));
         Self {
             web,
@@ -296,6 +304,7 @@ fn serve_tcp(
 async fn stop(endpoint: &Endpoint, site: &Site, grace: Duration, signals: &mut Signals, output: Output) {
     let transfers = &site.transfers;
     let count = |transfers: &Transfers| counted(transfers.count() as u64, "transfer");
+    notify::tell("STOPPING=1");
     site.phase.send_replace(Phase::Stopping);
     if !grace.is_zero() {
         if transfers.count() > 0 {

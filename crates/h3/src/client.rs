@@ -7,6 +7,7 @@ mod connection;
 mod dial;
 mod dns;
 mod info;
+mod network;
 mod origin;
 mod quic;
 mod race;
@@ -35,9 +36,9 @@ pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative
 pub use self::builder::ClientBuilder;
 pub use self::connection::ClientConnection;
 pub use self::info::ConnectionInfo;
-use self::origin::{Origin, Route, Transports, has_arrived};
+use self::origin::{Origin, Route, TCP_REQUESTS_MAX, Transports, has_arrived};
 use self::quic::Quic;
-use self::tcp::{AnyBody, TcpConnection, with_any_body};
+use self::tcp::{AnyBody, TcpConnection, Unserved, with_any_body};
 pub use self::tcp_local::TcpLocal;
 use crate::body::{Body, TcpIncoming};
 use crate::error::{BoxError, Error};
@@ -49,6 +50,10 @@ pub const SERVERS_MAX: usize = 256;
 /// How often a request is tried that nobody has worked on, or that may be worked on twice, over another connection each time: the one
 /// that was there can have ended.
 const ATTEMPTS_MAX: usize = 3;
+
+/// The same over TCP, where a server may serve some requests on a connection and leave out the others again and again. If it serves one on
+/// each connection, it is the turn of the last of those that are under way at once after so many.
+const TCP_ATTEMPTS_MAX: usize = TCP_REQUESTS_MAX;
 
 /// A client of HTTP/3, and of HTTP/2 and HTTP/1.1 where UDP does not come through.
 ///
@@ -89,7 +94,7 @@ impl Client {
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
         let quic = Quic {
-            endpoint,
+            endpoint: Ok(endpoint),
             config: None,
             locals: vec![fulmar::Local::Any],
             http3: Arc::new(config),
@@ -261,17 +266,20 @@ impl Client {
         mut request: Request<AnyBody>,
         mut info: ConnectionInfo,
     ) -> Result<Response<Body>, Error> {
-        let mut permit = Some(permit);
-        for _ in 0..ATTEMPTS_MAX {
+        let (mut permit, mut attempts) = (Some(permit), 0);
+        for _ in 0..TCP_ATTEMPTS_MAX {
             match connection.request(request).await {
                 Ok(response) => {
                     origin.keep(connection);
                     let incoming = |body| Body::over_tcp(TcpIncoming { body, _permit: permit.take() });
                     return Ok(with_info(response.map(incoming), info));
                 }
-                Err((error, None)) => return Err(error),
-                // The connection had ended, and nothing was sent.
-                Err((_, Some(back))) => request = *back,
+                Err(Unserved { error, back, was_left_out }) => {
+                    // Otherwise the connection had ended, and nothing was sent.
+                    attempts += usize::from(!was_left_out);
+                    let Some(back) = back.filter(|_| attempts < ATTEMPTS_MAX) else { return Err(error) };
+                    request = *back;
+                }
             }
             drop(permit.take());
             match origin.route(&self.transports, false).await? {

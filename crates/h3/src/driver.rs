@@ -20,6 +20,10 @@ const SIDE_STREAMS_MAX: usize = 16;
 /// most urgent response has level 3, and would take all of the credit that the encoder stream needs (RFC 9204 §2.1.3).
 const CRITICAL_LEVEL: i32 = 4;
 
+/// What the stream of the QPACK encoder takes, in bytes, as long as it is not open: RFC 9114 §6.2 wants at least 1,024 bytes of credit for
+/// each unidirectional stream, of which its type takes one.
+const ENCODER_ROOM_FIRST: usize = 1_023;
+
 /// Writes to the critical streams of this end, and reads those of the peer. It ends with the connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -50,6 +54,7 @@ struct Over;
 impl Driver {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let output = |kind| Output { kind, stream: None, waiting: Bytes::new() };
+        shared.lock().h3.set_encoder_stream_room(ENCODER_ROOM_FIRST);
         Self {
             quic: shared.quic.clone(),
             outputs: Critical::ALL.map(output),
@@ -83,10 +88,25 @@ impl Driver {
             };
             match stream.poll_write_chunk(cx, &mut output.waiting) {
                 Poll::Ready(Ok(_)) => {}
-                Poll::Pending => return Ok(()),
+                Poll::Pending => {
+                    if output.kind == Critical::Encoder {
+                        self.shared.lock().h3.set_encoder_stream_room(0);
+                    }
+                    return Ok(());
+                }
                 Poll::Ready(Err(WriteError::Stopped(_))) => return self.on_stopped(),
                 Poll::Ready(Err(_)) => return Err(Over),
             }
+        }
+        if let (Critical::Encoder, Some(stream)) = (output.kind, &mut output.stream) {
+            // Entries that are not on their way are of no use, and sections that refer to them would wait (RFC 9204 §2.1.3).
+            let room = match stream.poll_ready(cx) {
+                Poll::Ready(Ok(room)) => usize::try_from(room).unwrap_or(usize::MAX),
+                Poll::Ready(Err(WriteError::Stopped(_))) => return self.on_stopped(),
+                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Pending => 0,
+            };
+            self.shared.lock().h3.set_encoder_stream_room(room);
         }
         match output.stream.as_mut().map(|stream| stream.poll_stopped(cx)) {
             Some(Poll::Ready(Ok(Some(_)))) => self.on_stopped(),

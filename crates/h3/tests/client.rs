@@ -102,6 +102,24 @@ async fn that_udp_is_blocked_is_remembered() {
 }
 
 #[tokio::test]
+async fn heads_of_http1_may_have_many_fields_and_folded_ones() {
+    let identity = Identity::new();
+    let fields: String = (0..500).map(|n| format!("x-{n}: {n}\r\n")).collect();
+    let response =
+        format!("HTTP/1.1 200 OK\r\n{fields}x-fold: one\r\n  two\r\ncontent-length: 5\r\n\r\nhello");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = port(&listener);
+    identity.answer_tcp(listener, response);
+    let client = Client::with_roots(identity.roots()).unwrap();
+    let response = client.get(uri(port, "/")).await.unwrap();
+    assert_eq!(response.headers()["x-499"], "499");
+    let folded = response.headers()["x-fold"].to_str().unwrap();
+    assert_eq!(folded.split_whitespace().collect::<Vec<_>>(), ["one", "two"]);
+    assert!(!folded.contains(['\r', '\n']), "{folded:?}");
+    assert_eq!(text(response).await, "hello");
+}
+
+#[tokio::test]
 async fn http1_connections_are_used_again() {
     let identity = Identity::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

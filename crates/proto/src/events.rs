@@ -162,6 +162,10 @@ pub enum ConnectionError {
     /// [`Connection::on_unsent`](crate::Connection::on_unsent).
     #[error("nothing could be sent: {0}")]
     Unsent(io::ErrorKind),
+    /// The interface by which this end would send carries no datagrams of 1200 bytes, which every path of QUIC has to (RFC 9000 §14), and
+    /// nothing was heard of the server: see [`Connection::on_too_large`](crate::Connection::on_too_large).
+    #[error("datagrams of 1200 bytes, which QUIC needs, are too large for the network interface")]
+    DatagramsTooLarge,
     /// The application of this end closed the connection.
     #[error("closed by this end")]
     LocallyClosed,
@@ -179,6 +183,7 @@ impl ConnectionError {
             Self::VersionMismatch
             | Self::Transport(_)
             | Self::Tls(_)
+            | Self::DatagramsTooLarge
             | Self::ConnectionClosed { .. }
             | Self::ApplicationClosed { .. } => io::ErrorKind::ConnectionAborted,
         }

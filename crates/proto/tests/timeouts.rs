@@ -270,6 +270,25 @@ fn an_attempt_ends_at_once_where_the_system_finds_no_way() {
 }
 
 #[test]
+fn an_attempt_ends_at_once_where_the_interface_carries_no_datagram_of_the_least_size() {
+    for (part, size, lost) in [
+        (1, 1_200, true),
+        // A part of it has left, or smaller ones may.
+        (2, 1_200, false),
+        (1, 1_400, false),
+    ] {
+        let mut pair = Setup::default().dial();
+        pair.server.mute = true;
+        pair.run_for(Duration::from_millis(10));
+        let (now, datagrams) = (pair.now, pair.client.conn().stats().datagrams_sent as usize / part);
+        pair.client.conn().on_too_large(now, datagrams, size);
+        pair.run_for(Duration::from_millis(1));
+        let error = lost.then_some(ConnectionError::DatagramsTooLarge);
+        assert_eq!(pair.lost(Side::Client), error, "{part} {size}");
+    }
+}
+
+#[test]
 fn an_attempt_of_which_nothing_was_sent_until_its_timeout_says_why() {
     let reason = std::io::ErrorKind::PermissionDenied;
     let mut pair = Setup::default().dial();

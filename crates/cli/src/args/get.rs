@@ -26,6 +26,9 @@ HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. File
 name when they are complete; a file of that name is replaced, also a read-only one, for that is up to the directory. Where two URLs end in
 the same name, the second file becomes NAME.2.
 
+With --json each file has an object, and so have all of them together. `duration_s` begins with the first attempt to connect, and `timing` says
+what of it the handshake took; with --hq, as for `perf client`, it begins behind the handshake, which is `handshake_ms`.
+
 Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
 cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 23
 what comes cannot be written, 26 what is to be sent cannot be read, 28 --max-time is over, 47 too many redirects, 56 the connection failed,
@@ -34,7 +37,7 @@ the rest is not fetched, and that is no failure.";
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
-    /// What to fetch: `https://HOST[:PORT]/PATH` (port 443 if none is given)
+    /// What to fetch: `https://HOST[:PORT]/PATH` (port 443 if none is given; https:// may be left out)
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
 
@@ -48,7 +51,7 @@ pub(crate) struct GetArgs {
     pub(crate) hold: Option<Duration>,
 
     /// No progress bars and no summary
-    #[arg(short, long)]
+    #[arg(short, long, visible_short_alias = 's', visible_alias = "silent")]
     pub(crate) quiet: bool,
 
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fulmar::{CouplingKind, SchedulerKind};
+use http::header::{self, HeaderName, HeaderValue};
 
 use super::{IdentityArgs, TransportArgs};
 use crate::authority::{ListenAddr, parse_listen};
@@ -77,6 +78,11 @@ pub(crate) struct ServeArgs {
     #[arg(help_heading = "Files", long)]
     pub(crate) hidden: bool,
 
+    /// Give all responses this field, `Name: value`, in the place of one that they have: `Cache-Control: no-cache`. May be given several
+    /// times
+    #[arg(help_heading = "Files", short = 'H', long = "header", value_name = "FIELD", value_parser = parse_field)]
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+
     /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub(crate) grace: Duration,
@@ -136,4 +142,21 @@ pub(crate) enum RetryWhen {
 /// Parses the 64 hexadecimal digits of a stateless reset key.
 fn parse_key(digits: &str) -> Result<[u8; 32], String> {
     crate::tls::parse_hex32(digits).ok_or_else(|| "a key has 64 hexadecimal digits".to_owned())
+}
+
+/// Parses a field of all responses. What says how a message is taken apart is not the user's to choose.
+fn parse_field(field: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let malformed = || format!("`{field}` is no field of a response: write `Name: value`");
+    let (name, value) = field.split_once(':').ok_or_else(malformed)?;
+    let name: HeaderName = name.trim().parse().map_err(|_| malformed())?;
+    let is_of_messages =
+        [header::CONNECTION, header::CONTENT_LENGTH, header::CONTENT_RANGE, header::CONTENT_ENCODING]
+            .into_iter()
+            .chain([header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE])
+            .chain([HeaderName::from_static("keep-alive"), HeaderName::from_static("proxy-connection")])
+            .any(|other| other == name);
+    if is_of_messages {
+        return Err(format!("`{name}` is up to the server"));
+    }
+    Ok((name, HeaderValue::from_str(value.trim()).map_err(|_| malformed())?))
 }

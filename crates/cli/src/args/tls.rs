@@ -31,7 +31,7 @@ pub(crate) struct IdentityArgs {
 #[group(multiple = false)]
 pub(crate) struct TrustArgs {
     /// Take any certificate: the connection is encrypted, but not proven to reach the right server
-    #[arg(long)]
+    #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
 
     /// Trust the certificates in this file, PEM, instead of the system's: authorities, or that of the server itself

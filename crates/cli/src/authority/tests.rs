@@ -81,3 +81,16 @@ fn a_port_alone_means_all_addresses_to_listen_on() {
         assert!(error.contains("to listen on"), "{text}: {error}");
     }
 }
+
+/// The interface of this machine itself has a name of its own and the first number.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_address_of_a_link_may_have_the_name_of_an_interface_as_its_zone() {
+    for text in ["[fe80::1%lo]:4433", "[fe80::1%25lo]:4433", "[fe80::1%1]:4433"] {
+        let expected = std::net::SocketAddrV6::new("fe80::1".parse().expect("an address"), 4433, 0, 1);
+        assert_eq!(parse_listen(text), Ok(ListenAddr::One(expected.into())), "{text}");
+    }
+    for text in ["[fe80::1%no-such-one]:4433", "[fe80::1%]:4433", "[fe80::1%lo]"] {
+        assert!(parse_listen(text).is_err(), "{text}");
+    }
+}

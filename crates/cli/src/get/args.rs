@@ -24,6 +24,19 @@ pub(crate) struct HttpArgs {
     #[arg(short = 'H', long = "header", value_name = "FIELD", allow_hyphen_values = true)]
     pub(crate) headers: Vec<String>,
 
+    /// Name and password of the user, `NAME:PASSWORD` (Basic, RFC 7617), for the server of the URL and no other one. Other users of this
+    /// machine may see what is written here
+    #[arg(short, long, value_name = "NAME:PASSWORD")]
+    pub(crate) user: Option<String>,
+
+    /// Ask for these bytes: `0-99`, `100-`, or `-100` for the last hundred
+    #[arg(short, long, value_name = "RANGE", conflicts_with = "continue_at", allow_hyphen_values = true)]
+    pub(crate) range: Option<String>,
+
+    /// What the program calls itself to servers
+    #[arg(short = 'A', long, value_name = "NAME")]
+    pub(crate) user_agent: Option<String>,
+
     /// Send this by POST, as a form does; `@FILE` sends what is in FILE without its line ends, `@-` what comes from standard input.
     /// Several are joined by `&`
     #[arg(short, long, value_name = "DATA", conflicts_with_all = ["upload_file", "head"], allow_hyphen_values = true)]
@@ -44,6 +57,16 @@ pub(crate) struct HttpArgs {
     /// Go where the server says that something has moved to
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
+
+    /// Fail where the server answers with an error. This is the default, as curl's -f
+    #[arg(hide_short_help = true, short, long)]
+    #[allow(dead_code, reason = "it is so anyway")]
+    pub(crate) fail: bool,
+
+    /// Tell of failures, also with --quiet. This is the default, as curl's -S
+    #[arg(hide_short_help = true, short = 'S', long)]
+    #[allow(dead_code, reason = "it is so anyway")]
+    pub(crate) show_error: bool,
 
     /// Write to the name that the URL ends in. This is the default
     #[arg(short = 'O', long)]
@@ -76,7 +99,7 @@ pub(crate) struct HttpArgs {
 
     /// Speak HTTP/0.9 over QUIC (ALPN hq-interop) as servers of interoperability tests do; only -o, --hold, --reconnect, --0rtt and the
     /// options of other groups count then
-    #[arg(hide_short_help = true, long, conflicts_with_all = ["request", "headers", "data", "data_binary", "upload_file", "head",
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["request", "headers", "user", "range", "user_agent", "data", "data_binary", "upload_file", "head",
         "location", "continue_at", "retry", "max_time", "limit_rate", "parallel", "http3_only"])]
     pub(crate) hq: bool,
 }

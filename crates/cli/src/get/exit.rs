@@ -20,7 +20,9 @@ pub(super) const SENT_ONCE: u8 = 65;
 pub(crate) fn code(failure: &Failure) -> u8 {
     match failure {
         Failure::NoAddress { .. } => NO_ADDRESS,
-        Failure::Connect { .. } | Failure::NoWay { .. } | Failure::Protocol { .. } => NOT_CONNECTED,
+        Failure::Connect { .. } | Failure::NoWay { .. } | Failure::NoSocket(_) | Failure::Protocol { .. } => {
+            NOT_CONNECTED
+        }
         Failure::Connection { error, .. } if is_before_handshake(error) => NOT_CONNECTED,
         Failure::Connection { .. } => BROKEN,
         Failure::Certificate { .. } => CERTIFICATE,
@@ -36,6 +38,7 @@ pub(super) fn is_before_handshake(error: &ConnectionError) -> bool {
         ConnectionError::HandshakeTimedOut
         | ConnectionError::Refused
         | ConnectionError::Unsent(_)
+        | ConnectionError::DatagramsTooLarge
         | ConnectionError::VersionMismatch
         | ConnectionError::Tls(_) => true,
         ConnectionError::ConnectionClosed { code, .. } => *code == TransportErrorCode::CONNECTION_REFUSED,

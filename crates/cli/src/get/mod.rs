@@ -109,7 +109,7 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
 /// The files of each server.
 fn plan(urls: &[String], place: &Place) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
     let urls =
-        urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
+        urls.iter().map(|text| Url::of_user(text)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
     let names = match place {
         Place::Directory(_) => local_names(&urls).map_err(Failure::Usage)?,
         // The name is for the eye only.

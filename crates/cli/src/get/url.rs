@@ -1,4 +1,4 @@
-//! The few parts of a URL that matter here: `https://HOST[:PORT]/PATH[?QUERY]`.
+//! The few parts of a URL that matter here: `[https://]HOST[:PORT]/PATH[?QUERY]`.
 
 use std::fmt;
 
@@ -18,6 +18,17 @@ pub(crate) struct Url {
 }
 
 impl Url {
+    /// What the user has written. `https://` may be left out: nothing else can be got.
+    pub(crate) fn of_user(text: &str) -> Result<Self, String> {
+        if text.contains("://") {
+            return Self::parse(text);
+        }
+        Self::parse(&format!("https://{text}")).map_err(|why| match why.split_once("`: ") {
+            Some((_, why)) => format!("`{text}`: {why}"),
+            None => why,
+        })
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let in_url = |why: String| format!("`{text}`: {why}");
         let scheme = "https://";
@@ -30,7 +41,7 @@ impl Url {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
         if authority.contains('@') {
-            return Err(in_url("a user name in a URL is not supported".to_owned()));
+            return Err(in_url("a user name in a URL is not supported (-u USER:PASSWORD is)".to_owned()));
         }
         let authority = Authority::parse(authority, Some(DEFAULT_PORT)).map_err(in_url)?;
         let slash = if target.starts_with('/') { "" } else { "/" };

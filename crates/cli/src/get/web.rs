@@ -1,6 +1,7 @@
 //! `fulmar get` over HTTP/3, and over HTTP/2 and HTTP/1.1 where UDP does not come through.
 
 mod clients;
+mod credentials;
 mod exchange;
 mod limit;
 mod narration;
@@ -118,7 +119,7 @@ pub(super) fn run(mut args: GetArgs, output: Output) -> Result<(), Failure> {
     let runtime = net::runtime()?;
     let session = args.session.clone();
     let result = runtime.block_on(async {
-        let clients = Clients::new(&args, transport, store.clone())?;
+        let clients = Clients::new(&args, transport, store.clone(), output)?;
         let job = Arc::new(Job {
             args,
             asked,
@@ -150,7 +151,7 @@ pub(super) fn run(mut args: GetArgs, output: Output) -> Result<(), Failure> {
 }
 
 fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
-    let urls = args.urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>();
+    let urls = args.urls.iter().map(|text| Url::of_user(text)).collect::<Result<Vec<_>, _>>();
     let mut urls = urls.map_err(Failure::Usage)?;
     if let Some(name) = args.http.upload_file.as_deref().and_then(Path::file_name) {
         urls.iter_mut().for_each(|url| url.name_in_directory(name.as_encoded_bytes()));

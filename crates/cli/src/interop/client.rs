@@ -115,7 +115,7 @@ impl Client {
         let bind = |any: IpAddr| self.endpoint().bind(SocketAddr::new(any, 0));
         // The server may ask to go on over the other family. Without IPv6 on the machine, IPv4 has to do.
         let endpoint = bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()));
-        let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
+        let endpoint = endpoint.map_err(Failure::NoSocket)?;
         let connecting = endpoint
             .connect_with(self.config.clone(), address, server.name())
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;

@@ -62,9 +62,14 @@ pub(crate) enum Family {
 }
 
 impl Binds {
+    /// What was named, for TCP alone.
+    pub(crate) fn without_sockets(wanted: &[Bind]) -> Self {
+        Self { wanted: wanted.into(), sockets: Arc::default() }
+    }
+
     /// Gives `endpoint` a socket for each of `wanted` that reaches addresses of `family`.
     pub(crate) fn open(endpoint: &Endpoint, wanted: &[Bind], family: Family) -> Result<Self, Failure> {
-        let binds = Self { wanted: wanted.into(), sockets: Arc::default() };
+        let binds = Self::without_sockets(wanted);
         for bind in wanted {
             let other = if family == Family::V4 { Family::V6 } else { Family::V4 };
             if matches!(bind, Bind::Ip(ip) if family != Family::Both && ip.is_ipv4() == (other == Family::V4))

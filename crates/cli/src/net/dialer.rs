@@ -63,7 +63,7 @@ impl Dialer {
         {
             if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
                 let endpoint = transport.endpoint().bind(any);
-                let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
+                let endpoint = endpoint.map_err(Failure::NoSocket)?;
                 let family = if any.is_ipv4() { Family::V4 } else { Family::V6 };
                 let binds = Binds::open(&endpoint, wanted, family)?;
                 if follows {

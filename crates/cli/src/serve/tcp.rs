@@ -30,9 +30,12 @@ use self::pulse::{Beating, Pulse};
 use super::phase::{Phase, reached};
 use super::transfers::Transfers;
 use super::web::{Web, WebBody};
+use crate::descriptors;
 
-/// How many connections over TCP are served at once; further ones wait.
+/// How many connections over TCP are served at once; further ones wait. They may have half of the file descriptors of the process at most:
+/// the others are for files, also those that clients of HTTP/3 ask for.
 const CONNECTIONS_MAX: usize = 1024;
+const SHARE_OF_DESCRIPTORS: usize = 2;
 /// How long a client may take for the handshake of TLS.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// How long it may take for the head of a request, and how long a connection may be idle before it is ended.
@@ -94,7 +97,8 @@ impl Tcp {
     /// Accepts connections until the server is to stop.
     pub(super) async fn serve(self, listener: TcpListener) {
         let this = Arc::new(self);
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let connections_max = CONNECTIONS_MAX.min(descriptors::limit() / SHARE_OF_DESCRIPTORS).max(1);
+        let connections = Arc::new(Semaphore::new(connections_max));
         let mut runtimes = this.runtimes.iter().cycle();
         let mut phase = this.phase.clone();
         loop {

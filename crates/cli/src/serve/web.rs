@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::{Instant, SystemTime};
 
 use fulmar_h3::{About, BoxError, HttpService, RemoteAddress};
-use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
+use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode, request};
 use tokio::task::spawn_blocking;
 use tower_service::Service;
@@ -46,6 +46,8 @@ pub(crate) struct Content {
     pub(super) tale: Tale,
     pub(super) recent: Recent,
     pub(super) today: Today,
+    /// What all responses have beside what is theirs.
+    pub(super) fields: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// Answers requests with files.
@@ -177,6 +179,10 @@ fn complete(content: &Content, response: Response<WebBody>, mut told: Told) -> R
         Some(date) => drop(head.headers.insert(DATE, date)),
         None => drop(head.headers.remove(DATE)),
     }
+    for (name, _) in &content.fields {
+        head.headers.remove(name);
+    }
+    head.headers.extend(content.fields.iter().cloned());
     let body = if told.is_head() { WebBody::of("") } else { body };
     Response::from_parts(head, body.telling(told))
 }

@@ -96,6 +96,39 @@ fn a_machine_without_a_route_says_so_at_once() {
     }
 }
 
+/// In a network namespace whose only interface carries datagrams of 1172 bytes at most.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interface_too_narrow_for_quic_is_told_at_once_and_tcp_taken() {
+    let scene = Scene::new("narrow");
+    let program = env!("CARGO_BIN_EXE_fulmar");
+    let dir = scene.www.path().to_str().expect("a path");
+    let script = "ip link set lo mtu 1200 && ip link set lo up || exit 99
+        $0 serve $1 --listen 127.0.0.1:4433 >/dev/null 2>&1 & trap 'kill $!' EXIT
+        until $0 get --insecure -q -I https://127.0.0.1:4433/a >/dev/null 2>&1; do sleep 0.1; done
+        shift; $0 get --insecure -q https://127.0.0.1:4433/a \"$@\"";
+    let alone = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user", "sh", "-c", script, program, dir]);
+        command
+    };
+    // Not everybody may have one.
+    if !alone("ip link set lo mtu 1200").status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let out = scene.out();
+    for (more, code) in [(["-o", "-", "-v"], 0), (["-o", "-", "--http3-only"], 7), (["-o", out, "--hq"], 7)] {
+        let mut command = alone(script);
+        command.args(more).env_remove("RUST_LOG").env("XDG_STATE_HOME", out);
+        let finished = finish(command);
+        let stderr = finished.stderr();
+        assert_eq!(finished.code(), Some(code), "{more:?}: {stderr}");
+        let words = "datagrams of 1200 bytes, which QUIC needs, are too large for the network interface";
+        assert!(stderr.contains(words), "{more:?}: {stderr}");
+        assert!(finished.took < Duration::from_secs(8), "{more:?}: {:?}", finished.took);
+    }
+}
+
 #[test]
 fn a_server_of_another_protocol_is_recognised() {
     let scene = Scene::new("alpn");
@@ -136,6 +169,39 @@ fn what_cannot_be_read_to_be_sent_is_one_sentence() {
         let mut command = fulmar(&["get", "--insecure", &url]);
         command.args(option);
         finish(command).failed(26, &["cannot read /nonexistent"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn who_may_open_hardly_any_files_is_told_so() {
+    let scene = Scene::new("descriptors");
+    let (dir, url) = (scene.www.path().to_str().expect("a path"), scene.server.url("/a"));
+    let commands: [&[&str]; 6] = [
+        &["serve", dir, "--listen", "127.0.0.1:0"],
+        &["get", "--insecure", "-q", "-o", scene.out(), &url],
+        &["get", "--insecure", "-q", "-o", scene.out(), &url, "--hq"],
+        &["perf", "server", "--listen", "127.0.0.1:0"],
+        &["perf", "client", "127.0.0.1", "--download", "1MB"],
+        &["demo"],
+    ];
+    for arguments in commands {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_fulmar")]);
+        command.args(arguments).env_remove("RUST_LOG").env("XDG_STATE_HOME", scene.out());
+        finish(command).failed(1, &["ulimit -n"]);
+    }
+    // One more or less makes no difference to that it is told.
+    for count in 9..24 {
+        let mut command = Command::new("sh");
+        let script = "ulimit -n $1; shift; exec \"$0\" \"$@\"";
+        command.args(["-c", script, env!("CARGO_BIN_EXE_fulmar"), &count.to_string()]);
+        command.args(["get", "--insecure", "-q", "-o", "-", &url]).env_remove("RUST_LOG");
+        let finished = finish(command);
+        match finished.code() {
+            Some(0) => assert_eq!(finished.stdout(), "a file"),
+            code => drop(finished.failed(code.expect("no signal"), &["fulmar: "])),
+        }
     }
 }
 

@@ -20,6 +20,8 @@ mod odd;
 mod perf;
 mod run;
 mod scene;
+#[cfg(unix)]
+mod service;
 mod stopping;
 mod stuck;
 mod tcp;

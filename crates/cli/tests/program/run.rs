@@ -97,6 +97,11 @@ impl Finished {
         String::from_utf8(self.output.stderr.clone()).expect("text")
     }
 
+    /// Its exit code.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
     /// The objects on standard output, which must hold nothing else.
     pub(crate) fn objects(&self) -> Vec<Value> {
         self.stdout().lines().map(|line| serde_json::from_str(line).expect(line)).collect()

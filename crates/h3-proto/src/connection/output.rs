@@ -154,9 +154,9 @@ impl Connection {
         out.into()
     }
 
-    /// Says how many bytes the transport takes of the encoder stream, of the credit of the stream and of the connection
-    /// (RFC 9204 §2.1.3). Without this there is no limit but [`ENCODER_WAITING_MAX`].
+    /// Says how many bytes the transport takes of the encoder stream, of the credit of the stream and of the connection, behind what was
+    /// taken here (RFC 9204 §2.1.3). Without this there is no limit but [`ENCODER_WAITING_MAX`].
     pub fn set_encoder_stream_room(&mut self, bytes: usize) {
-        self.output.encoder_room = bytes;
+        self.output.encoder_room = bytes.saturating_sub(self.output.encoder.len());
     }
 }

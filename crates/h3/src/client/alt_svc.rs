@@ -207,6 +207,11 @@ impl Known {
         self.0.iter().map(|(service, _)| service.clone()).collect()
     }
 
+    /// This end has moved to another network: what its server has not called good there as well is forgotten (RFC 7838 §2.2).
+    pub(super) fn on_new_network(&mut self) {
+        self.0.retain(|(service, _)| service.persist);
+    }
+
     /// Forgets a place.
     pub(super) fn forget(&mut self, place: &Alternative) {
         self.0.retain(|(service, _)| !service.is_at(place));

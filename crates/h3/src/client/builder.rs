@@ -1,6 +1,7 @@
 //! How a client is set up.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +35,7 @@ pub struct ClientBuilder {
     tcp_locals: Vec<TcpLocal>,
     http3: Config,
     is_http3_only: bool,
+    is_tcp_only: bool,
     has_no_early_data: bool,
     has_no_https_records: bool,
     name_servers: Vec<SocketAddr>,
@@ -108,6 +110,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether QUIC is never tried: no UDP socket is opened. Default: false. [`http3_only`](Self::http3_only) goes before it.
+    #[must_use]
+    pub fn tcp_only(mut self, tcp_only: bool) -> Self {
+        self.is_tcp_only = tcp_only;
+        self
+    }
+
     /// Whether requests that do no harm when they arrive twice (GET, HEAD, OPTIONS and TRACE without a body) may leave before the
     /// handshake is complete, with servers that were met before (0-RTT, RFC 8470). One that the server finds too early (425) is repeated
     /// after the handshake. Default: true.
@@ -132,11 +141,11 @@ impl ClientBuilder {
         self
     }
 
-    /// The client, with a socket of its own if no endpoint was given.
+    /// The client, with a socket of its own if no endpoint was given. Where this machine gives none, requests go over TCP.
     ///
     /// # Errors
     ///
-    /// [`Error::Setup`]: no socket can be opened, or the TLS or transport configuration cannot be used.
+    /// [`Error::Setup`]: the TLS or transport configuration cannot be used, or no socket can be opened and the client is to speak HTTP/3 alone.
     pub fn build(self) -> Result<Client, Error> {
         let tls = match self.tls {
             Some(tls) => tls,
@@ -153,12 +162,16 @@ impl ClientBuilder {
             }
         };
         let endpoint = match self.endpoint {
-            Some(endpoint) => endpoint,
-            None => Endpoint::client((Ipv6Addr::UNSPECIFIED, 0).into())
-                .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
-                .map_err(setup)?,
+            _ if self.is_tcp_only && !self.is_http3_only => Err("it is not wanted".into()),
+            Some(endpoint) => Ok(endpoint),
+            None => match own_endpoint() {
+                Err(error) if self.is_http3_only => return Err(setup(error)),
+                Err(error) => Err(format!("no UDP socket can be opened: {error}").into()),
+                Ok(endpoint) => Ok(endpoint),
+            },
         };
         let windows = Windows::like(quic.transport());
+        let fields_max = self.http3.decoder.fields_max;
         let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
         let transports = Transports {
             quic: Quic {
@@ -168,12 +181,18 @@ impl ClientBuilder {
                 http3: Arc::new(self.http3),
                 closing: Arc::default(),
             },
-            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals, windows)),
+            tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals, windows, fields_max)),
             records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,
         };
         Ok(Client { transports: Arc::new(transports), origins: Arc::new(Mutex::new(BTreeMap::new())) })
     }
+}
+
+/// An endpoint for IPv6 and IPv4, or for what the machine has of them.
+fn own_endpoint() -> io::Result<Endpoint> {
+    Endpoint::client((Ipv6Addr::UNSPECIFIED, 0).into())
+        .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
 }
 
 fn setup(error: impl Into<crate::error::BoxError>) -> Error {

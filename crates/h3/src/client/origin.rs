@@ -14,6 +14,7 @@ use super::connection::ClientConnection;
 use super::dial::{Dial, Made};
 use super::dns::{HttpsRecords, find};
 use super::info::ConnectionInfo;
+use super::network::Vantage;
 use super::quic::Quic;
 use super::race::{Attempt, Race, Winner};
 use super::tcp::{Pool, Tcp, TcpConnection};
@@ -57,9 +58,12 @@ pub(super) struct State {
     last: Option<(SocketAddr, Option<Arc<Used>>)>,
     /// Whether QUIC is tried beside requests over TCP.
     pub(super) is_quic_tried: bool,
-    /// How often the server has named new places. Attempts that began before say nothing of them.
+    /// How often the server has named new places, or this end has moved to another network. Attempts that began before say nothing of what
+    /// is now.
     pub(super) generation: u64,
     broken: Option<Broken>,
+    /// Where this end was when it last connected.
+    vantage: Option<Vantage>,
     /// The connection that is being made, or the last of them, while somebody waits for it.
     dial: Weak<Dial>,
     /// Whether the last that was made is one of HTTP/1.1, which requests do not share.
@@ -213,6 +217,7 @@ impl Origin {
         }
         let begun = now();
         let found = find(transports.records.as_ref(), &self.place, self.port).await?;
+        self.look_around(&found.tcp);
         let resolved = now();
         let made = |winner: Winner| {
             let info = ConnectionInfo {
@@ -256,6 +261,23 @@ impl Origin {
         Some(http3)
     }
 
+    /// Notices that this end has moved to another network since it last connected. What was found out before about ways to the server
+    /// does not hold there: that QUIC does not get through, and alternative services (RFC 7838 §2.2).
+    fn look_around(&self, addresses: &[SocketAddr]) {
+        let vantage = Vantage::towards(addresses);
+        let mut state = self.state();
+        let before = state.vantage.unwrap_or(vantage);
+        if vantage.is_elsewhere(before) {
+            tracing::debug!(host = self.host, ?vantage, "another network");
+            state.vantage = Some(vantage);
+            state.forget_failures();
+            drop(state);
+            self.alternatives().on_new_network();
+        } else {
+            state.vantage = Some(vantage.or(before));
+        }
+    }
+
     /// Keeps a connection over TCP for other requests.
     pub(super) fn keep(&self, connection: TcpConnection) {
         self.state().tcp.keep(connection);
@@ -270,9 +292,7 @@ impl Origin {
         let has_new = self.alternatives().learn(said.aged(age), now());
         if has_new {
             // That QUIC has failed elsewhere says nothing of the new place.
-            let mut state = self.state();
-            (state.broken, state.is_quic_tried) = (None, false);
-            state.generation += 1;
+            self.state().forget_failures();
         }
     }
 
@@ -366,6 +386,12 @@ impl State {
         }
     }
 
+    /// What QUIC has failed by is no more, nor what comes of attempts that are under way.
+    fn forget_failures(&mut self) {
+        (self.broken, self.is_quic_tried) = (None, false);
+        self.generation += 1;
+    }
+
     /// Whether QUIC may get through, and is not tried beside requests over TCP.
     pub(super) fn may_try_quic(&self) -> bool {
         !self.is_broken() && !self.is_quic_tried
@@ -376,9 +402,10 @@ impl State {
     }
 
     /// An attempt of QUIC has failed that began when the server had named new places so often. One of which nothing was sent, because this
-    /// machine has no route, says nothing of whether QUIC gets through.
+    /// machine has no route, or one that is too narrow, says nothing of whether QUIC gets through.
     pub(super) fn on_failure(&mut self, generation: u64, error: Option<&Error>) {
-        let is_unsent = matches!(error, Some(Error::Connection(ConnectionError::Unsent(_))));
+        use ConnectionError::{DatagramsTooLarge, Unsent};
+        let is_unsent = matches!(error, Some(Error::Connection(Unsent(_) | DatagramsTooLarge)));
         if self.generation != generation || is_unsent {
             return;
         }

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// What connections of QUIC begin with.
 #[derive(Debug, Clone)]
 pub(super) struct Quic {
-    pub(super) endpoint: Endpoint,
+    /// Why there is none, where this machine gives no UDP socket, or none is wanted.
+    pub(super) endpoint: Result<Endpoint, Arc<str>>,
     /// That of the endpoint if there is none.
     pub(super) config: Option<ClientConfig>,
     /// From where connections begin, and have paths.
@@ -42,8 +43,10 @@ impl Quic {
     }
 
     fn begin(&self, quic: fulmar::Connection) -> ClientConnection {
-        if self.locals.len() > 1 {
-            self.endpoint.keep_paths(&quic, &self.locals);
+        if let Ok(endpoint) = &self.endpoint
+            && self.locals.len() > 1
+        {
+            endpoint.keep_paths(&quic, &self.locals);
         }
         let connection = ClientConnection::new(quic, Arc::clone(&self.http3));
         self.closing.add(connection.shared());
@@ -70,9 +73,10 @@ impl Quic {
         name: &str,
         (local, address): (Local, SocketAddr),
     ) -> Result<Connecting, Error> {
+        let endpoint = self.endpoint.as_ref().map_err(|why| Error::Setup(why.as_ref().into()))?;
         Ok(match config {
-            Some(config) => self.endpoint.connect_from(config, local, address, name)?,
-            None => self.endpoint.connect(address, name)?,
+            Some(config) => endpoint.connect_from(config, local, address, name)?,
+            None => endpoint.connect(address, name)?,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -15,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
+use super::copy_of;
 use super::tcp_local::{self, TcpLocal};
 use crate::error::{BoxError, Error};
 
@@ -61,6 +63,8 @@ pub(super) struct Tcp {
     /// From where they leave; from wherever the system chooses, if there are none.
     locals: Arc<[TcpLocal]>,
     windows: Windows,
+    /// How many fields the head of a response over HTTP/1.1 may have.
+    fields_max: usize,
 }
 
 /// A connection that takes requests.
@@ -68,12 +72,24 @@ pub(super) struct Tcp {
 pub(super) struct TcpConnection {
     sender: Sender,
     pub(super) remote: SocketAddr,
+    /// Whether it takes no more requests, for all who share it.
+    is_going_away: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 enum Sender {
     Http1(http1::SendRequest<AnyBody>),
     Http2(http2::SendRequest<AnyBody>),
+}
+
+/// A request that was not answered.
+#[derive(Debug)]
+pub(super) struct Unserved {
+    pub(super) error: Error,
+    /// The request, where it can be made again: nobody has worked on it.
+    pub(super) back: Option<Box<Request<AnyBody>>>,
+    /// Whether it is the server that says so.
+    pub(super) was_left_out: bool,
 }
 
 /// The connections to a server.
@@ -86,9 +102,14 @@ pub(super) struct Pool {
 
 impl Tcp {
     /// With the trust of a TLS configuration, for HTTP/2 and HTTP/1.1.
-    pub(super) fn new(mut tls: rustls::ClientConfig, locals: Vec<TcpLocal>, windows: Windows) -> Self {
+    pub(super) fn new(
+        mut tls: rustls::ClientConfig,
+        locals: Vec<TcpLocal>,
+        windows: Windows,
+        fields_max: usize,
+    ) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into(), windows }
+        Self { tls: TlsConnector::from(Arc::new(tls)), locals: locals.into(), windows, fields_max }
     }
 
     /// Connects to the first of these addresses that answers and proves to be `name`, from the first place from which it does.
@@ -96,47 +117,49 @@ impl Tcp {
         let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
         let pairs = tcp_local::pairs(&self.locals, addresses).map_err(Error::tcp)?;
         let attempts = happy_eyeballs::first(&pairs, |(local, remote)| {
-            let (tls, server, windows) = (self.tls.clone(), server.clone(), self.windows);
-            let local = local.and_then(|index| self.locals.get(index)).cloned();
+            let (tcp, server) = (self.clone(), server.clone());
             Ok(async move {
-                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, (local, remote), windows));
+                let begun = tokio::time::timeout(HANDSHAKE_MAX, tcp.begin(server, (local, remote)));
                 begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
             })
         });
         attempts.await.map_err(Error::of_attempts)
     }
-}
 
-async fn begin(
-    tls: TlsConnector,
-    server: ServerName<'static>,
-    (local, remote): (Option<TcpLocal>, SocketAddr),
-    windows: Windows,
-) -> Result<TcpConnection, Error> {
-    let stream = tcp_local::connect(local.as_ref(), remote).await.map_err(Error::tcp)?;
-    let _ = stream.set_nodelay(true);
-    let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
-    let session = stream.get_ref().1;
-    let is_http2 = session.alpn_protocol() == Some(b"h2");
-    let suite = session.negotiated_cipher_suite().map(|suite| suite.suite());
-    tracing::info!(%remote, is_http2, version = ?session.protocol_version(), ?suite, "connected over TCP");
-    let stream = TokioIo::new(stream);
-    let sender = if is_http2 {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .keep_alive_interval(ASK_AFTER)
-            .initial_stream_window_size(windows.stream)
-            .initial_connection_window_size(windows.connection);
-        let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
-        tokio::spawn(async move { log_end(connection.await) });
-        Sender::Http2(sender)
-    } else {
-        let (sender, connection) = http1::handshake(stream).await.map_err(Error::tcp)?;
-        tokio::spawn(async move { log_end(connection.await) });
-        Sender::Http1(sender)
-    };
-    Ok(TcpConnection { sender, remote })
+    async fn begin(
+        &self,
+        server: ServerName<'static>,
+        (local, remote): tcp_local::Pair,
+    ) -> Result<TcpConnection, Error> {
+        let local = local.and_then(|index| self.locals.get(index));
+        let stream = tcp_local::connect(local, remote).await.map_err(Error::tcp)?;
+        let _ = stream.set_nodelay(true);
+        let stream = self.tls.connect(server, stream).await.map_err(Error::tcp)?;
+        let session = stream.get_ref().1;
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        let suite = session.negotiated_cipher_suite().map(|suite| suite.suite());
+        tracing::info!(%remote, is_http2, version = ?session.protocol_version(), ?suite, "connected over TCP");
+        let stream = TokioIo::new(stream);
+        let sender = if is_http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder
+                .timer(TokioTimer::new())
+                .keep_alive_interval(ASK_AFTER)
+                .initial_stream_window_size(self.windows.stream)
+                .initial_connection_window_size(self.windows.connection);
+            let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
+            tokio::spawn(async move { log_end(connection.await) });
+            Sender::Http2(sender)
+        } else {
+            let mut builder = http1::Builder::new();
+            // RFC 9112 §5.2: who receives folded fields unfolds them.
+            builder.max_headers(self.fields_max).allow_obsolete_multiline_headers_in_responses(true);
+            let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
+            tokio::spawn(async move { log_end(connection.await) });
+            Sender::Http1(sender)
+        };
+        Ok(TcpConnection { sender, remote, is_going_away: Arc::default() })
+    }
 }
 
 fn log_end(result: Result<(), hyper::Error>) {
@@ -171,9 +194,11 @@ impl TcpConnection {
     /// Another handle, if several requests share a connection.
     pub(super) fn share(&self) -> Option<Self> {
         match &self.sender {
-            Sender::Http2(sender) => {
-                Some(Self { sender: Sender::Http2(sender.clone()), remote: self.remote })
-            }
+            Sender::Http2(sender) => Some(Self {
+                sender: Sender::Http2(sender.clone()),
+                remote: self.remote,
+                is_going_away: Arc::clone(&self.is_going_away),
+            }),
             Sender::Http1(_) => None,
         }
     }
@@ -181,7 +206,7 @@ impl TcpConnection {
     fn is_open(&self) -> bool {
         match &self.sender {
             Sender::Http1(sender) => !sender.is_closed(),
-            Sender::Http2(sender) => !sender.is_closed(),
+            Sender::Http2(sender) => !sender.is_closed() && !self.is_going_away.load(Ordering::Relaxed),
         }
     }
 
@@ -192,24 +217,43 @@ impl TcpConnection {
         }
     }
 
-    /// Makes a request. It is given back if nothing of it was sent, because the connection had ended meanwhile.
+    /// Makes a request. It is given back if nothing of it was sent, because the connection had ended meanwhile, and if it is a head alone of
+    /// which the server says that it has not worked on it.
     pub(super) async fn request(
         &mut self,
         request: Request<AnyBody>,
-    ) -> Result<Response<Incoming>, (Error, Option<Box<Request<AnyBody>>>)> {
+    ) -> Result<Response<Incoming>, Unserved> {
         let uri = request.uri().clone();
+        let again = copy_of(&request);
         let sent = match &mut self.sender {
             Sender::Http2(sender) => sender.try_send_request(request).await,
             Sender::Http1(sender) => sender.try_send_request(in_origin_form(request)).await,
         };
         sent.map_err(|mut error: TrySendError<Request<AnyBody>>| {
-            let back = error.take_message().map(|mut request| {
+            let unsent = error.take_message().map(|mut request| {
                 *request.uri_mut() = uri;
                 Box::new(request)
             });
-            (Error::tcp(error.into_error()), back)
+            let error = error.into_error();
+            let was_left_out = was_left_out(&error);
+            if was_left_out || unsent.is_some() {
+                self.is_going_away.store(true, Ordering::Relaxed);
+            }
+            let back = unsent.or(again.filter(|_| was_left_out).map(Box::new));
+            Unserved { error: Error::tcp(error), back, was_left_out }
         })
     }
+}
+
+/// Whether a server of HTTP/2 says that it has not worked on a request: it takes no more on this connection (GOAWAY, RFC 9113 §6.8; those
+/// that it has begun go on), or not this one (REFUSED_STREAM, §8.7).
+fn was_left_out(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.filter(|cause| cause.is_remote()).is_some_and(|cause| match cause.reason() {
+        Some(h2::Reason::NO_ERROR) => cause.is_go_away(),
+        Some(h2::Reason::REFUSED_STREAM) => cause.is_reset(),
+        _ => false,
+    })
 }
 
 /// The request as HTTP/1.1 writes it: the path alone, and the host as a field (RFC 9112 §3.2.1).

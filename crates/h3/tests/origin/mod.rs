@@ -13,7 +13,10 @@ use fulmar_h3::{ALPN, ConnectionInfo, Server};
 use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 pub(crate) use crate::common::Identity;
 
@@ -34,15 +37,7 @@ impl Identity {
 
     /// Serves the protocols of `alpn` over TCP.
     pub(crate) fn serve_tcp(&self, app: Router, listener: TcpListener, alpn: &[&[u8]]) {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![self.cert.clone()], self.key().into())
-            .unwrap();
-        tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let acceptor = self.acceptor(alpn);
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -55,6 +50,51 @@ impl Identity {
                 });
             }
         });
+    }
+
+    /// Answers the first request of each connection of HTTP/1.1 by these bytes.
+    pub(crate) fn answer_tcp(&self, listener: TcpListener, response: String) {
+        self.accept_tcp(listener, HTTP1, move |mut stream| {
+            let response = response.clone();
+            async move {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    stream.read_buf(&mut request).await.unwrap();
+                }
+                stream.write_all(response.as_bytes()).await.unwrap();
+                stream.shutdown().await.unwrap();
+            }
+        });
+    }
+
+    /// Gives each connection over TCP and TLS to `serve`.
+    pub(crate) fn accept_tcp<F>(
+        &self,
+        listener: TcpListener,
+        alpn: &[&[u8]],
+        serve: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let acceptor = self.acceptor(alpn);
+        tokio::spawn(async move {
+            loop {
+                let stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+                tokio::spawn(serve(stream));
+            }
+        });
+    }
+
+    fn acceptor(&self, alpn: &[&[u8]]) -> TlsAcceptor {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![self.cert.clone()], self.key().into())
+            .unwrap();
+        tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        TlsAcceptor::from(Arc::new(tls))
     }
 }
 

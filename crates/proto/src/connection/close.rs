@@ -11,6 +11,7 @@ use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, PathId, Transpor
 use super::Connection;
 use super::close_answers::CloseAnswers;
 use super::lifecycle::State;
+use crate::config::MTU_MIN;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
@@ -118,7 +119,24 @@ impl Close {
 pub(super) struct Unsent {
     /// An attempt to connect sends some dozens.
     datagrams: u16,
-    reason: io::ErrorKind,
+    reason: Refusal,
+}
+
+/// Why the operating system has refused a datagram.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// It is larger than the interface carries.
+    Size,
+    Other(io::ErrorKind),
+}
+
+impl Refusal {
+    fn error(self) -> ConnectionError {
+        match self {
+            Self::Size => ConnectionError::DatagramsTooLarge,
+            Self::Other(reason) => ConnectionError::Unsent(reason),
+        }
+    }
 }
 
 /// Whether the system says that it cannot send to the address, or from the one of this end. A TCP connection would not begin either.
@@ -151,13 +169,24 @@ impl Connection {
     /// wanted to send, and nothing was ever heard of the server, the attempt to connect ends with [`ConnectionError::Unsent`]: at once, if
     /// there is no way to the address; at its timeout, if the reason may pass, as that of a firewall or a full buffer may.
     pub fn on_unsent(&mut self, now: Instant, datagrams: usize, reason: io::ErrorKind) {
+        self.count_unsent(now, datagrams, Refusal::Other(reason), has_no_way(reason));
+    }
+
+    /// The operating system of this end has dropped so many datagrams of `size` bytes because the interface by which they would leave carries
+    /// none so large. Where that is all that a client has wanted to send, and datagrams of the least size that QUIC works with
+    /// are among it, the attempt to connect ends at once with [`ConnectionError::DatagramsTooLarge`].
+    pub fn on_too_large(&mut self, now: Instant, datagrams: usize, size: usize) {
+        self.count_unsent(now, datagrams, Refusal::Size, size <= usize::from(MTU_MIN));
+    }
+
+    fn count_unsent(&mut self, now: Instant, datagrams: usize, reason: Refusal, is_for_good: bool) {
         if !self.is_unanswered() {
             return;
         }
         let before = self.unsent.map_or(0, |unsent| unsent.datagrams);
         let datagrams = before.saturating_add(u16::try_from(datagrams).unwrap_or(u16::MAX));
         self.unsent = Some(Unsent { datagrams, reason });
-        if let Some(error) = self.unsent_error().filter(|_| has_no_way(reason)) {
+        if let Some(error) = self.unsent_error().filter(|_| is_for_good) {
             self.abandon(now, error);
         }
     }
@@ -166,7 +195,7 @@ impl Connection {
     pub(super) fn unsent_error(&self) -> Option<ConnectionError> {
         let all =
             self.unsent.filter(|unsent| u64::from(unsent.datagrams) == self.telemetry.stats.datagrams_sent);
-        all.map(|unsent| ConnectionError::Unsent(unsent.reason))
+        all.map(|unsent| unsent.reason.error())
     }
 
     /// Whether it is a client's attempt of which nothing was ever heard.

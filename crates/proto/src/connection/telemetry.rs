@@ -191,6 +191,7 @@ impl Telemetry {
             ConnectionError::TimedOut => (&[], by_this_end(CloseCause::IdleTimeout)),
             ConnectionError::Refused => (&[], by_this_end(CloseCause::Refused)),
             ConnectionError::Unsent(_) => (&[], by_this_end(CloseCause::Unsent)),
+            ConnectionError::DatagramsTooLarge => (&[], by_this_end(CloseCause::DatagramsTooLarge)),
             ConnectionError::HandshakeTimedOut => (&[], by_this_end(CloseCause::HandshakeTimeout)),
             // Where this end closes, `record_closing` has said so.
             ConnectionError::Transport(_) | ConnectionError::Tls(_) | ConnectionError::LocallyClosed => {

@@ -108,6 +108,8 @@ pub enum CloseCause {
     Refused,
     /// The operating system of this end sends nothing to the server's address.
     Unsent,
+    /// The network interface of this end carries no datagrams of the least size that QUIC works with.
+    DatagramsTooLarge,
 }
 
 /// What a [`LogText`] is.

@@ -226,6 +226,10 @@ impl<W: io::Write> Writer<W> {
                 "the system sends nothing to the address".clone_into(&mut reason);
                 "aborted"
             }
+            CloseCause::DatagramsTooLarge => {
+                "datagrams of 1200 bytes are too large for the interface".clone_into(&mut reason);
+                "aborted"
+            }
         };
         let error = match cause {
             CloseCause::Application => {

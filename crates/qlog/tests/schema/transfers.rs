@@ -242,6 +242,7 @@ fn by_hand() -> Transfer {
         CloseCause::VersionMismatch,
         CloseCause::Refused,
         CloseCause::Unsent,
+        CloseCause::DatagramsTooLarge,
     ];
     server.extend(causes.map(|cause| closed(true, cause, 0)));
     // The codes of HTTP/3 have names.

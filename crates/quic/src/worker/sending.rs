@@ -48,9 +48,11 @@ impl Worker {
             };
             state.on_traffic();
             drop(state);
-            let datagrams = transmit.segment_size.map_or(1, |size| transmit.len.div_ceil(size.max(1)));
+            let size = transmit.segment_size.unwrap_or(transmit.len).max(1);
+            let datagrams = transmit.len.div_ceil(size);
             match self.send(transmit) {
                 SendOutcome::Done => {}
+                SendOutcome::TooLarge => connection.lock().proto.on_too_large(now, datagrams, size),
                 SendOutcome::Refused(reason) => connection.lock().proto.on_unsent(now, datagrams, reason),
                 SendOutcome::Blocked { .. } => {
                     // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
@@ -87,7 +89,7 @@ impl Worker {
             send(socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]);
         match outcome {
             SendOutcome::Blocked { sent } => pending.sent += sent,
-            SendOutcome::Done | SendOutcome::Refused(_) => self.pending = None,
+            SendOutcome::Done | SendOutcome::Refused(_) | SendOutcome::TooLarge => self.pending = None,
         }
         outcome
     }

@@ -30,11 +30,14 @@ pub struct Transmit<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// Everything was handed to the kernel, or dropped with an error that is counted in [`SocketStats`](super::SocketStats): what is too large for the
-    /// network, or a part of a train.
+    /// Everything was handed to the kernel, or a part of a train was dropped with an error that is counted in
+    /// [`SocketStats`](super::SocketStats).
     Done,
     /// The kernel has refused all of it, for this reason, which is counted as well. Another try may fare better.
     Refused(io::ErrorKind),
+    /// All of it was dropped because it is too large for the interface of this machine by which it would leave (EMSGSIZE), which is
+    /// counted as well. Smaller datagrams may fare better.
+    TooLarge,
     /// The socket is full. The first `sent` bytes of the contents (whole segments) are done with; offer the rest when
     /// [`UdpSocket::poll_send_ready`] says so.
     Blocked {
@@ -61,8 +64,7 @@ impl UdpSocket {
                     return self.send_segments(transmit, segment, Segments::OfRefusedTrain);
                 }
                 result => {
-                    let refused = self.account(result, transmit.contents.len());
-                    return refused.map_or(SendOutcome::Done, SendOutcome::Refused);
+                    return self.account(result, transmit.contents.len());
                 }
             }
         }
@@ -98,7 +100,7 @@ impl UdpSocket {
         segment: usize,
         segments: Segments,
     ) -> SendOutcome {
-        let (mut sent, mut has_left, mut refused) = (0, false, None);
+        let (mut sent, mut outcome) = (0, None);
         for contents in transmit.contents.chunks(segment) {
             match self.send_once(&Transmit { contents, segment_size: None, ..*transmit }) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(sent),
@@ -107,13 +109,13 @@ impl UdpSocket {
                     if is_news && !self.gso_refused.swap(true, Ordering::Relaxed) {
                         add(&self.counters.gso_refused, 1);
                     }
-                    has_left |= result.is_ok();
-                    refused = self.account(result, contents.len()).or(refused);
+                    let of_segment = self.account(result, contents.len());
+                    outcome = Some(outcome.map_or(of_segment, |before| together(before, of_segment)));
                 }
             }
             sent += contents.len();
         }
-        refused.filter(|_| !has_left).map_or(SendOutcome::Done, SendOutcome::Refused)
+        outcome.unwrap_or(SendOutcome::Done)
     }
 
     /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing;
@@ -171,21 +173,33 @@ impl UdpSocket {
         SendOutcome::Blocked { sent }
     }
 
-    /// Counts what became of a call, and tells why the kernel has refused it. That something is too large says nothing of the rest.
-    fn account(&self, result: io::Result<()>, bytes: usize) -> Option<io::ErrorKind> {
+    /// Counts what became of a call.
+    fn account(&self, result: io::Result<()>, bytes: usize) -> SendOutcome {
         match result {
             Ok(()) => {
                 add(&self.counters.send_calls, 1);
                 add(&self.counters.bytes_sent, bytes as u64);
+                SendOutcome::Done
             }
-            Err(error) if quinn_udp::is_msg_size_err(&error) => add(&self.counters.too_big, 1),
+            Err(error) if quinn_udp::is_msg_size_err(&error) => {
+                add(&self.counters.too_big, 1);
+                SendOutcome::TooLarge
+            }
             Err(error) => {
                 add(&self.counters.send_errors, 1);
                 tracing::debug!(%error, "a datagram could not be sent");
-                return Some(error.kind());
+                SendOutcome::Refused(error.kind())
             }
         }
-        None
+    }
+}
+
+/// What became of two parts of a train: they were refused only if both were, and were too large only if both were.
+fn together(before: SendOutcome, next: SendOutcome) -> SendOutcome {
+    match (before, next) {
+        (SendOutcome::Done, _) | (_, SendOutcome::Done) => SendOutcome::Done,
+        (before, SendOutcome::TooLarge) => before,
+        (_, next) => next,
     }
 }
 

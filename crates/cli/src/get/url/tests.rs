@@ -53,3 +53,19 @@ fn what_is_no_url_is_refused_in_one_sentence() {
 fn the_path_has_no_query() {
     assert_eq!(Url::parse("https://h/a/b?c/d").expect("a URL").path(), "/a/b");
 }
+
+#[test]
+fn users_may_leave_out_what_is_the_same_everywhere() {
+    for (text, whole) in [
+        ("example.org", "https://example.org/"),
+        ("localhost:4433/a?b#c", "https://localhost:4433/a?b"),
+        ("[::1]:4433/a", "https://[::1]:4433/a"),
+        ("https://h/a", "https://h/a"),
+    ] {
+        assert_eq!(Url::of_user(text).expect(text).to_string(), whole);
+    }
+    for text in ["", "/a", "http://h/a", "https:/h/a", "mailto:a@h", "a b/c"] {
+        let error = Url::of_user(text).expect_err(text);
+        assert!(error.starts_with(&format!("`{text}`: ")), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fulmar::{ConnectionError, ConnectionStats, Endpoint, SessionStore};
+use fulmar::{ConnectionError, ConnectionMetrics, ConnectionStats, Endpoint, SessionStore};
 use fulmar_h3::{Body, Client, ConnectionInfo, Error};
 use http::{Response, Version};
 use tokio::task::JoinSet;
@@ -19,6 +19,7 @@ use crate::net::narration::{certificate, closing, quic_and_tls};
 use crate::net::{
     Binds, ConnectionFigures, Family, PathFigures, Transport, for_host, web_client, web_endpoint,
 };
+use crate::report::Output;
 use crate::tls::Refusal;
 
 /// How long the end of the program may be put off to tell the servers of it, and how long it is at least: on a short path a server may be
@@ -28,7 +29,8 @@ const FAREWELL_MIN: Duration = Duration::from_millis(5);
 
 /// A client for each server, so that a refused certificate is known to be its.
 pub(super) struct Clients {
-    endpoint: Endpoint,
+    /// None where this machine gives no UDP socket: then all goes over TCP.
+    endpoint: Option<Endpoint>,
     binds: Binds,
     trust: TrustArgs,
     cipher: Option<Cipher>,
@@ -48,11 +50,28 @@ impl Clients {
         args: &GetArgs,
         transport: Transport,
         sessions: Arc<SessionStore>,
+        output: Output,
     ) -> Result<Self, Failure> {
-        let (endpoint, binds) = web_endpoint(&transport, &args.paths.bind)?;
-        if args.paths.multipath && args.paths.bind.is_empty() {
-            let host = args.urls.first().and_then(|url| Url::parse(url).ok()).map(|url| url.authority.host);
-            binds.add(&endpoint, &for_host(&host.unwrap_or_default()), Family::Both);
+        let wanted = &args.paths.bind;
+        let (endpoint, binds) = match web_endpoint(&transport) {
+            Ok(endpoint) => {
+                let binds = Binds::open(&endpoint, wanted, Family::Both)?;
+                (Some(endpoint), binds)
+            }
+            Err(error) if args.http.http3_only => {
+                return Err(Failure::NoSocket(error));
+            }
+            Err(error) => {
+                output.narrate(|| format!("{}: all goes over TCP", Failure::NoSocket(error)));
+                (None, Binds::without_sockets(wanted))
+            }
+        };
+        if let Some(endpoint) = &endpoint
+            && args.paths.multipath
+            && wanted.is_empty()
+        {
+            let host = args.urls.first().and_then(|url| Url::of_user(url).ok()).map(|url| url.authority.host);
+            binds.add(endpoint, &for_host(&host.unwrap_or_default()), Family::Both);
         }
         Ok(Self {
             endpoint,
@@ -132,25 +151,30 @@ impl Clients {
             other.port() == remote.port() && other.ip().to_canonical() == remote.ip().to_canonical()
         };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut connections = self.endpoint.metrics().connections.into_iter();
-        let connection = connections.find(|found| same(found.remote) && told.insert(found.id))?;
+        let connection =
+            self.connections().into_iter().find(|found| same(found.remote) && told.insert(found.id))?;
         Some(connection.stats)
+    }
+
+    /// The QUIC connections that there are.
+    fn connections(&self) -> Vec<ConnectionMetrics> {
+        self.endpoint.as_ref().map(|endpoint| endpoint.metrics().connections).unwrap_or_default()
     }
 
     /// The figures of the QUIC connections at their end, in words.
     pub(super) fn closing(&self) -> String {
-        let connections = self.endpoint.metrics().connections;
+        let connections = self.connections();
         connections.iter().map(|connection| closing(&connection.stats)).collect::<Vec<_>>().join("\n")
     }
 
     /// The figures of the QUIC connections that are there.
     pub(super) fn connection_figures(&self) -> Vec<ConnectionFigures> {
-        self.endpoint.metrics().connections.iter().map(ConnectionFigures::of).collect()
+        self.connections().iter().map(ConnectionFigures::of).collect()
     }
 
     /// The figures of all paths of connections that have several.
     pub(super) fn path_figures(&self) -> Vec<PathFigures> {
-        let connections = self.endpoint.metrics().connections.into_iter();
+        let connections = self.connections().into_iter();
         let several = connections.filter(|connection| connection.paths.len() > 1);
         several.flat_map(|connection| connection.paths).map(|path| self.binds.figures(&path)).collect()
     }
@@ -168,7 +192,7 @@ impl Clients {
     /// Two round trips. What a server sends meanwhile is answered with the same again, and one that sends nothing would not be told again
     /// however long one waits.
     fn farewell_time(&self) -> Duration {
-        let connections = self.endpoint.metrics().connections.into_iter();
+        let connections = self.connections().into_iter();
         let rtt = connections.map(|connection| connection.stats.rtt).max().unwrap_or_default();
         (rtt * 2).clamp(FAREWELL_MIN, FAREWELL_MAX)
     }

@@ -5,7 +5,11 @@ use http::header::{HeaderName, HeaderValue};
 
 /// The fields of a message.
 pub(super) fn lines(headers: &HeaderMap) -> String {
-    let line = |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
+    let text = |value: &HeaderValue| match value.is_sensitive() {
+        true => "(a secret)".to_owned(),
+        false => printable(Some(value)),
+    };
+    let line = |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", text(value));
     headers.iter().map(line).collect()
 }
 

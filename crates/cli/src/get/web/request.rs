@@ -16,7 +16,7 @@ use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use super::exit;
+use super::{credentials, exit};
 use crate::failure::Failure;
 use crate::get::{HttpArgs, Url};
 
@@ -56,7 +56,9 @@ impl Asked {
             (None, Content::Form(_)) => Method::POST,
             (None, Content::File(_) | Content::Pipe(_)) => Method::PUT,
         };
-        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
+        let mut fields =
+            args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
+        fields.extend(fields_of_options(args)?.into_iter().map(|(name, value)| (name, Some(value))));
         let hosts: Vec<_> = fields.iter().filter(|(name, _)| *name == header::HOST).collect();
         if hosts.len() > 1 || !hosts.iter().all(|(_, host)| host.as_ref().is_none_or(is_authority)) {
             return Err(Failure::Usage(
@@ -146,6 +148,27 @@ impl Asked {
             }
         })
     }
+}
+
+/// The fields that have options of their own.
+fn fields_of_options(args: &HttpArgs) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
+    let mut fields = Vec::new();
+    if let Some(range) = &args.range {
+        let is_range = range.contains('-') && range.bytes().all(|byte| b"0123456789-,".contains(&byte));
+        let value = HeaderValue::from_str(&format!("bytes={range}")).ok().filter(|_| is_range);
+        let value = value
+            .ok_or_else(|| Failure::Usage(format!("`{range}` is no range: write 0-99, 100- or -100")))?;
+        fields.push((header::RANGE, value));
+    }
+    if let Some(agent) = &args.user_agent {
+        let value = HeaderValue::from_str(agent);
+        let unfit = |_| Failure::Usage(format!("`{agent}` cannot be the name of a program"));
+        fields.push((header::USER_AGENT, value.map_err(unfit)?));
+    }
+    if let Some(user) = &args.user {
+        fields.push((header::AUTHORIZATION, credentials::basic(user).map_err(Failure::Usage)?));
+    }
+    Ok(fields)
 }
 
 fn content(args: &HttpArgs) -> Result<Content, Failure> {
