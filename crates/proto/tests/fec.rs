@@ -50,8 +50,9 @@ fn the_bulk_of_a_long_transfer_takes_as_many_packets_as_without_protection() {
     let (without, _) = packets(None);
     let (with, symbols) = packets(Some(FecConfig::default()));
     let symbols = symbols.expect("both ends have it");
-    // The window that repair symbols at the end cover, a few small packets, and the repair symbols.
-    assert!((200..300).contains(&symbols), "{symbols}");
+    // The window that repair symbols at the end cover, a few small packets, and what is buffered in the first round trips: while the
+    // capacity is searched for, that might be all there is.
+    assert!((200..600).contains(&symbols), "{symbols}");
     assert!(with <= without + 20, "{with} packets, {without} without");
 }
 

@@ -64,6 +64,22 @@ impl CauchyKeys {
         self.used_until[usize::from(point(first, key))] = id.end()?;
         Some(id)
     }
+
+    /// How many symbols a window that ends before `end` may have at most, so that [`CauchyKeys::next`] gives so many repair symbols over
+    /// it that are independent of those before. A long window has few keys: one of 250 symbols has five, and after these it would
+    /// be given them again, for repair symbols that say nothing new.
+    pub fn longest(&self, end: u64, count: u16, repairs: u16) -> Option<u16> {
+        let fresh = |count: u16| {
+            let first = end - u64::from(count);
+            let keys = 0..reed_solomon_repairs_max(count) as u16;
+            let unused = keys.filter(|key| self.used_until[usize::from(point(first, *key))] <= first);
+            unused.take(repairs.into()).count()
+        };
+        let fits = |count: u16| reed_solomon_repairs_max(count) >= repairs.into();
+        let counts = || (1..=count).rev().filter(|count| u64::from(*count) <= end && fits(*count));
+        // Where all keys were used for a part of any window, at least there are enough.
+        counts().find(|count| fresh(*count) >= repairs.into()).or_else(|| counts().next())
+    }
 }
 
 /// Systematic Reed-Solomon with the matrix that many libraries make of a Vandermonde matrix, times the inverse of its top.

@@ -132,3 +132,24 @@ fn the_keys_of_windows_that_overlap_have_different_points() {
     let used: BTreeSet<u16> = (0..40).map(|_| keys.next(1 << 20, 235).unwrap().key).collect();
     assert_eq!(used.len(), 20);
 }
+
+#[test]
+fn a_second_order_over_a_long_window_leaves_out_so_many_symbols_that_its_keys_are_new() {
+    let mut keys = CauchyKeys::default();
+    let mut points = BTreeSet::new();
+    // Of 256 symbols as many are kept as there are keys for.
+    for (repairs, kept) in [(4, 251), (3, 248), (8, 240)] {
+        let count = keys.longest(300, 256, repairs).unwrap();
+        assert_eq!(count, kept);
+        for _ in 0..repairs {
+            let id = keys.next(300 - u64::from(count), count).unwrap();
+            assert!(points.insert(id.first - 1 - u64::from(id.key)), "{id:?}");
+        }
+    }
+    // Short windows are kept, and so are those that are the only ones.
+    assert_eq!(keys.longest(700, 100, 5), Some(100));
+    (0..254).for_each(|_| assert!(keys.next(1_000, 1).is_some()));
+    assert_eq!(keys.longest(1_001, 1, 5), Some(1));
+    assert_eq!(keys.longest(1_001, 1, 255), None);
+    assert_eq!(keys.longest(3, 8, 1), Some(3), "no symbols come before the first");
+}

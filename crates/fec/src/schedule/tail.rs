@@ -61,6 +61,9 @@ pub struct Tail {
 #[derive(Debug, Clone, Copy)]
 struct SecondHalf {
     at: Instant,
+    /// A round trip after the first half, if that left, what it covers is acknowledged: what is lost leaves again as soon as a repair
+    /// symbol would. So late is one for which the window had no room before. `None` where the pause is longer than a round trip.
+    until: Option<Instant>,
     repairs: u16,
 }
 
@@ -154,6 +157,7 @@ impl Scheduler for Tail {
             return None;
         }
         let missing = self.missing(situation);
+        self.second.take_if(|second| second.until.is_some_and(|until| until <= situation.now));
         if let Some(second) = self.second.take_if(|second| second.at <= situation.now) {
             return self.order(situation, second.repairs.min(missing));
         }
@@ -166,7 +170,8 @@ impl Scheduler for Tail {
         let order = self.order(situation, missing.saturating_sub(later).div_ceil(2));
         let repairs = missing - order.map_or(0, |order| order.repairs);
         let at = self.second.map_or(situation.now + Self::pause(situation.smoothed_rtt), |second| second.at);
-        self.second = (repairs > 0).then_some(SecondHalf { at, repairs });
+        let until = order.map(|_| situation.now + situation.min_rtt).filter(|until| at < *until);
+        self.second = (repairs > 0).then_some(SecondHalf { at, until, repairs });
         order
     }
 

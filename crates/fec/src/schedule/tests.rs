@@ -109,6 +109,22 @@ fn blocks_without_symbols_of_its_own_get_no_constant_rate() {
 }
 
 #[test]
+fn what_the_window_had_no_room_for_is_not_sent_when_acknowledgements_come() {
+    let ordered = |room, later, min_rtt| {
+        let (mut tail, mut flow) = (Tail::default(), Flow { room, min_rtt, ..Flow::idle() });
+        flow.send(&mut tail, 9, None);
+        assert_eq!(flow.repairs(&mut tail), room.min(3));
+        (flow.now, flow.room) = (flow.now + later, 1_000);
+        flow.repairs(&mut tail)
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(ordered(1, RTT - ms(1), RTT), 4);
+    assert_eq!(ordered(1, RTT, RTT), 0, "they tell what is lost");
+    assert_eq!(ordered(0, RTT, RTT), 5, "nothing left before");
+    assert_eq!(ordered(1, RTT / 8, RTT / 9), 4, "a queue makes them late");
+}
+
+#[test]
 fn a_tail_ends_with_its_last_symbol_of_its_own() {
     let mut tail = Tail::default();
     let mut flow = Flow::idle();

@@ -6,7 +6,7 @@ use fulmar_lab::{Close, Connecting, Lab, Workload};
 use fulmar_proto::{FecCode, FecConfig, FecDialects, FecMode, FecStats, Protection, TransportConfig};
 use fulmar_sim::{LinkConfig, Loss};
 
-use crate::run::{Finished, download_of, ms};
+use crate::run::{Download, Finished, download_of, ms};
 
 /// Downloads of several sizes over a long path that loses some packets.
 fn downloads(fec: Option<FecConfig>, size: u64, count: u64) -> Vec<Finished> {
@@ -48,6 +48,54 @@ fn repairs_at_the_tail_replace_lost_packets_of_short_transfers() {
         assert!(seconds(&with) < 0.95 * seconds(&without), "{code:?}");
         assert_eq!(servers(&with, |fec| u64::from(fec.decoder_off)), 0);
     }
+}
+
+/// Times of downloads of so many bytes, sorted: 50 runs over a link that loses packets on the way down only.
+fn times_over(link: &LinkConfig, probability: f64, bytes: u64, fec: Option<FecConfig>) -> Vec<Duration> {
+    let config = TransportConfig { fec, ..TransportConfig::default() };
+    let run = |seed| {
+        let down = LinkConfig { loss: Loss::Uniform { probability }, ..link.clone() };
+        let connecting = Connecting::new(Workload::requests(1, 100)).close(Close::Never);
+        let lab = Lab::new(seed).link(link.clone(), down).both(config.clone());
+        let lab = lab.server_workload(Workload::replies(bytes)).connection(connecting);
+        let simulation = lab.start().expect("the configuration is valid");
+        Download { simulation, bytes }.finish(Duration::from_secs(60)).time
+    };
+    let mut times: Vec<Duration> = (1..=50).map(run).collect();
+    times.sort_unstable();
+    times
+}
+
+#[test]
+fn no_packet_of_a_file_that_fits_the_path_takes_a_round_trip_more() {
+    // A packet train shows after the first flight that the rest fits as well.
+    let link = LinkConfig::with_rate(50_000_000, ms(50), ms(100));
+    let without = times_over(&link, 0.01, 50_000, None);
+    let with = times_over(&link, 0.01, 50_000, mode(FecMode::Tail, FecCode::ReedSolomon));
+    println!("{:?} without, {:?} with", &without[25..], &with[25..]);
+    assert!(without[40] > ms(400), "a fifth of them loses a packet");
+    assert!(with[46] < ms(320));
+}
+
+#[test]
+fn a_window_of_all_symbols_that_are_kept_gets_repairs_that_say_something_new() {
+    // Twelve of 290 packets are lost, and there are four and three repairs for the last 256 of them, and more when losses are known.
+    let link = LinkConfig::with_rate(73_000_000, ms(40), ms(90));
+    let without = times_over(&link, 0.04, 332_500, None);
+    let with = times_over(&link, 0.04, 332_500, mode(FecMode::Tail, FecCode::ReedSolomon));
+    println!("{without:?} without, {with:?} with");
+    assert!(with[25] < without[25] && with[40] < without[40]);
+}
+
+#[test]
+fn a_file_that_fills_the_first_window_has_a_repair_in_it() {
+    // Ten kilobytes are nine packets, of ten. A probe for larger datagrams would take the room of the tenth.
+    let link = LinkConfig::with_rate(50_000_000, ms(50), ms(100));
+    let without = times_over(&link, 0.01, 10_000, None);
+    let with = times_over(&link, 0.01, 10_000, mode(FecMode::Tail, FecCode::ReedSolomon));
+    println!("{:?} without, {:?} with", &without[40..], &with[40..]);
+    assert!(without[46] > ms(300));
+    assert!(with[46] < ms(210));
 }
 
 #[test]

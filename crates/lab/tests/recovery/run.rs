@@ -68,7 +68,7 @@ fn exchange(seed: u64, link: LinkConfig, config: TransportConfig, request: u64, 
 
 pub(crate) struct Download {
     pub(crate) simulation: Simulation,
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The state when the last byte has arrived.

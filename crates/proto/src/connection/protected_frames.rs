@@ -31,7 +31,12 @@ impl Writers<'_> {
 
     /// What comes next, for forward erasure correction.
     fn upcoming(&mut self, chosen: Option<Protection>, datagram: Option<usize>) -> Upcoming {
-        Upcoming { chosen, datagram, backlog: self.streams.next_backlog(), flight: self.paths.flight() }
+        Upcoming {
+            chosen,
+            datagram,
+            backlog: self.streams.next_backlog(),
+            flight: self.paths.flight_to_come(),
+        }
     }
 
     /// The data of streams follows, whose protection may be another one than that of what was written before.

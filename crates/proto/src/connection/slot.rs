@@ -137,15 +137,15 @@ impl Sender<'_> {
     }
 
     /// What the congestion window may be used for now. A probe for larger datagrams goes after data as long as it
-    /// can, since it would delay it.
+    /// can, since it would delay it, and so after what spares data a round trip: it would take the last room of a first window.
     fn data_slot(&mut self) -> Result<Slot, Blocked> {
-        let wants_any = self.wants_any();
         let probe = self.mtu_probe_size();
-        if let Some(size) = probe.filter(|_| !wants_any || self.tuple().mtud.is_impatient()) {
+        if let Some(size) = probe.filter(|_| self.tuple().mtud.is_impatient()) {
             return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        if !(wants_any || self.carries_data() && spare_capacity::fill(self)) {
-            return Err(Blocked::NothingToSend);
+        if !(self.wants_any() || self.carries_data() && spare_capacity::fill(self)) {
+            let size = probe.ok_or(Blocked::NothingToSend)?;
+            return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
         self.congestion_allows(self.tuple().mtu())?;
         if probe.is_some() {

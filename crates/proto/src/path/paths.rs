@@ -157,6 +157,13 @@ impl Paths {
         }
     }
 
+    /// As [`Paths::flight`], but the most that it may have become by then: whatever there is to send while a path searches for what
+    /// it holds. A packet train that shows it lets the window leap there at once.
+    pub(crate) fn flight_to_come(&self) -> u64 {
+        let is_searching = self.list.iter().any(|path| path.tuple.congestion.is_searching());
+        if is_searching { u64::MAX } else { self.flight() }
+    }
+
     /// The payload of the largest 1-RTT packet that all paths carry which have proven themselves: any of them may be given it.
     pub(crate) fn datagram_room(&self) -> usize {
         match &*self.list {

@@ -16,6 +16,11 @@ impl CongestionState {
         &*self.controller
     }
 
+    /// Whether the window, or the rate, rises fast in search of what the path holds.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.controller.is_searching()
+    }
+
     /// The largest window so far.
     pub(crate) fn window_max(&self) -> u64 {
         self.window_max.max(self.controller.window())

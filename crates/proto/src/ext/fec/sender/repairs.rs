@@ -228,10 +228,10 @@ impl Repairs {
                 Some(RepairId { first, count: (end - first) as u16, key: 0 })
             }
             FecCode::ReedSolomon => {
-                // A longer window has no repair symbols: the oldest symbols are left out.
-                let fits = |count: u16| self.code().repairs_max(count) >= u32::from(repairs);
-                let kept = (1..=count).rev().find(|count| fits(*count))?;
-                self.keys.next(first + u64::from(count - kept), kept)
+                // A longer window has no other repair symbols than those before: the oldest symbols are left out.
+                let end = first + u64::from(count);
+                let kept = self.keys.longest(end, count, repairs - index)?;
+                self.keys.next(end - u64::from(kept), kept)
             }
             FecCode::Rlc => {
                 self.next_key = self.next_key.wrapping_add(1);

@@ -24,7 +24,7 @@ pub(crate) struct Upcoming {
     pub(crate) datagram: Option<usize>,
     /// The bytes of streams that can follow without waiting for anybody but congestion control.
     pub(crate) backlog: u64,
-    /// The bytes that may be in flight.
+    /// The bytes that may leave before there is a verdict on it; all while the path's capacity is searched for.
     pub(crate) flight: u64,
 }
 
@@ -59,7 +59,8 @@ impl FecSender {
 
     /// Whether so much follows that no repair symbol at the end would cover this packet, whatever becomes of it: they cover the
     /// newest ones, as many as the window has. Nor do they cover what has its verdict by then, and this packet has it before more
-    /// than a flight was sent after it; half of one more is for a window that grows meanwhile.
+    /// than a flight was sent after it; half of one more is for a window that grows meanwhile. While the capacity is searched for the
+    /// flight may become as long as what there is to send: then a loss early in it would cost the transfer a round trip.
     fn is_far_from_end(&self, next: Upcoming, out: &FrameWriter<'_>) -> bool {
         let covered = u64::from(self.config.window) * out.space() as u64;
         let undecided = next.flight.saturating_add(next.flight / 2);
