@@ -255,6 +255,15 @@ impl RandomLoss {
         self.trial = self.is_empty().then_some(trial);
     }
 
+    /// What was lost until now beyond what trials have shown was dropped for another reason than chance or congestion.
+    pub(in crate::congestion) fn forget_losses(&mut self) {
+        let left = |mean: u64, part: u64| mean.min(part_of(self.ambient, part));
+        (self.rate, self.fast_rate) = (left(self.rate, self.filled), left(self.fast_rate, ONE));
+        self.burst = 0;
+        self.trial = None;
+        self.forget_unfinished();
+    }
+
     /// What was lost until now says nothing about the reaction yet.
     pub(in crate::congestion) fn restart_trial(&mut self, now: Instant) {
         if let Some(trial) = &mut self.trial {

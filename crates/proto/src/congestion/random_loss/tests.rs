@@ -366,3 +366,21 @@ fn of_a_small_flight_chance_takes_a_larger_part() {
     path.acknowledge(20);
     assert_eq!(chance(&path, 17), 0, "a queue");
 }
+
+#[test]
+fn losses_that_had_another_reason_are_forgotten_and_what_trials_have_shown_is_not() {
+    let tolerates_after_a_flight = |forgets: bool, ambient: u64| {
+        let mut path = Path::new();
+        path.acknowledge(3_000);
+        path.random.ambient = ambient;
+        path.lose(60);
+        if forgets {
+            path.random.forget_losses();
+        }
+        assert_eq!(path.random.ambient, ambient);
+        path.lose(1)
+    };
+    assert!(!tolerates_after_a_flight(false, 0));
+    assert!(tolerates_after_a_flight(true, 0));
+    assert!(tolerates_after_a_flight(true, ONE / 20));
+}
