@@ -111,7 +111,7 @@ fn a_period_that_takes_more_into_account_can_be_undone() {
     assert!(recovery.covers(at(15)));
     recovery.on_lost(1_000, at(14));
     assert_eq!(recovery.arrives(1_000, at(0)), None);
-    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(14) };
+    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(14), dropped_for_mark: false };
     assert!(recovery.on_spurious(&spurious, |_| Window(0)).unwrap().is_latest);
 }
 
