@@ -327,6 +327,9 @@ impl Controller for Cubic {
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
+        if let Some(random_loss) = self.random_loss.as_mut().filter(|_| spurious.dropped_for_mark) {
+            random_loss.forget_losses();
+        }
         let reduction = self.reduction();
         let reduced = |before: &Curve| reduction.of(before, Cause::Loss);
         if let Some(undone) = self.recovery.on_spurious(spurious, reduced) {

@@ -117,7 +117,7 @@ pub struct CongestionEvent {
     pub bytes_in_flight: u64,
 }
 
-/// A packet that was declared lost has arrived after all.
+/// A packet that was declared lost was no sign of congestion: it has arrived after all, or was dropped for its mark.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SpuriousLoss {
@@ -125,4 +125,7 @@ pub struct SpuriousLoss {
     pub bytes: u64,
     /// When it was sent.
     pub sent_time: Instant,
+    /// Whether it did not arrive, since the path has come to drop all packets with an ECN mark. Marking ends with that, so this happens
+    /// once on a tuple, to all packets that it concerns.
+    pub dropped_for_mark: bool,
 }

@@ -90,7 +90,7 @@ pub trait Controller: Send + Debug {
         false
     }
 
-    /// Packets declared lost have arrived after all. If all losses that caused the last reaction were of
+    /// Packets declared lost have arrived after all, or were dropped for their ECN marks. If all losses that caused the last reaction were of
     /// that kind, the controller should undo it.
     fn on_spurious_loss(&mut self, now: Instant, spurious: &SpuriousLoss) {
         let _ = (now, spurious);

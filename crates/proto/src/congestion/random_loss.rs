@@ -113,7 +113,7 @@ impl RandomLoss {
         self.min_rtt = nanos(ack.rtt.min());
         let base = self.base.get_or_insert_with(|| BaseRtt::new(now, ack.rtt.min()));
         if let Some(sample) = ack.rtt_sample {
-            base.on_sample(sample);
+            base.on_sample(now, sample);
             self.delay.on_sample(now, sample, self.min_rtt());
             self.beside.on_sample(now, ack.largest_sent_time, ack.without_ack_delay(sample), self.min_rtt());
         }
@@ -253,6 +253,15 @@ impl RandomLoss {
             base.on_reaction(now);
         }
         self.trial = self.is_empty().then_some(trial);
+    }
+
+    /// What was lost until now beyond what trials have shown was dropped for another reason than chance or congestion.
+    pub(in crate::congestion) fn forget_losses(&mut self) {
+        let left = |mean: u64, part: u64| mean.min(part_of(self.ambient, part));
+        (self.rate, self.fast_rate) = (left(self.rate, self.filled), left(self.fast_rate, ONE));
+        self.burst = 0;
+        self.trial = None;
+        self.forget_unfinished();
     }
 
     /// What was lost until now says nothing about the reaction yet.

@@ -319,10 +319,19 @@ impl CongestionState {
 
     /// A packet that was declared lost has arrived after all.
     pub(crate) fn on_spurious(&mut self, now: Instant, packet: &PacketInFlight, rtt: &Rtt) {
+        self.take_back_loss(now, packet, false, rtt);
+    }
+
+    /// A packet that was declared lost was dropped for its mark.
+    pub(crate) fn on_dropped_for_mark(&mut self, now: Instant, packet: &PacketInFlight, rtt: &Rtt) {
+        self.take_back_loss(now, packet, true, rtt);
+    }
+
+    fn take_back_loss(&mut self, now: Instant, packet: &PacketInFlight, dropped_for_mark: bool, rtt: &Rtt) {
         if packet.mtu_probe {
             return;
         }
-        let spurious = SpuriousLoss { bytes: packet.bytes, sent_time: packet.sent_time };
+        let spurious = SpuriousLoss { bytes: packet.bytes, sent_time: packet.sent_time, dropped_for_mark };
         self.controller.on_spurious_loss(now, &spurious);
         self.refresh_rate(now, rtt);
     }

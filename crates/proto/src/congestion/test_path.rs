@@ -71,5 +71,5 @@ pub(super) fn lose_all(controller: &mut dyn Controller, now: Instant, event: &Co
 
 /// The late arrival of one full packet sent at `sent`.
 pub(super) fn spurious(sent: Instant) -> SpuriousLoss {
-    SpuriousLoss { bytes: u64::from(SIZE), sent_time: sent }
+    SpuriousLoss { bytes: u64::from(SIZE), sent_time: sent, dropped_for_mark: false }
 }

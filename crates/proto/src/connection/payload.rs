@@ -278,6 +278,9 @@ impl Connection {
             }
             return;
         };
+        if cx.off_path.is_none() {
+            path.tuple.ecn.on_received(ecn);
+        }
         if let Some(extension) = &mut self.extensions.timestamps
             && extension.end_packet(now, path.tuple.rtt.min())
         {

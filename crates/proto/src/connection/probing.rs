@@ -26,9 +26,6 @@ const PROBES: u8 = 2;
 const STALL_PATIENCE: u32 = 4;
 const LATE_PATIENCE: u32 = 16;
 
-/// After so many probe timeouts in a row, ECN marks are suspected of being the reason (RFC 9000 §13.4.2).
-const ECN_PATIENCE_PTOS: u32 = 2;
-
 /// After so many probe timeouts in a row a path is silent, and what lies on it is repeated on others: one alone may come from jitter.
 const SILENT_PTOS: u32 = 2;
 
@@ -218,11 +215,8 @@ impl Connection {
                 self.recovery(now).repeat_elsewhere(id);
             }
         }
-        let Some(path) = self.paths.get_mut(id) else { return };
-        // Suspicion of marks that used to arrive ends nothing, and packets of the peer may end the silence next.
-        let patience = ECN_PATIENCE_PTOS - u32::from(path.tuple.ecn.is_capable());
-        if count > patience {
-            path.tuple.ecn.on_persistent_loss();
+        if let Some(path) = self.paths.get_mut(id) {
+            path.tuple.ecn.on_timeout(now);
         }
     }
 }

@@ -295,6 +295,7 @@ impl Recovery<'_> {
             tuple.rtt.on_persistent_congestion();
         }
         tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);
+        self.take_back_dropped(space);
         for (_, packet) in &outcome.spurious {
             if let Some(symbol) = packet.symbol
                 && let Some(sender) = self.owners.extensions.fec_sender()
@@ -302,6 +303,20 @@ impl Recovery<'_> {
                 sender.on_spurious(symbol);
             }
             self.owners.deliver_spurious(space, &packet.frames);
+        }
+    }
+
+    /// Once it is known that the path drops marked packets, their losses were no congestion. Those of the handshake are few, and only of what
+    /// was lost in this space it is known that nothing else was.
+    fn take_back_dropped(&mut self, space: SpaceId) {
+        let now = self.now;
+        let Owners { handshake, paths, .. } = &mut self.owners;
+        let Some((numbers, Tuples { used: tuple, .. })) = space_and_tuples(paths, handshake, space) else {
+            return;
+        };
+        let Some(since) = tuple.ecn.find_dropped() else { return };
+        for packet in numbers.take_dropped_for_marks(tuple.id, since) {
+            tuple.congestion.on_dropped_for_mark(now, &packet.for_congestion(), &tuple.rtt);
         }
     }
 

@@ -221,7 +221,8 @@ impl Sender<'_> {
     ) -> (Option<Transmit>, Option<Blocked>) {
         let tuple = self.tuple();
         let wanted = usize::try_from(bytes_max / u64::from(tuple.mtu())).unwrap_or(usize::MAX).max(1);
-        let (addrs, ecn) = (tuple.addrs, tuple.ecn.codepoint(tuple.congestion.controller().ecn_codepoint()));
+        let (addrs, ecn) = (tuple.addrs, tuple.ecn_codepoint());
+        let wanted = if tuple.ecn.alternates() { 1 } else { wanted };
         let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX).min(wanted));
         let blocked = self.fill(ecn, &mut segments, batch.room());
         if segments.count == 0 {

@@ -1,24 +1,28 @@
 //! Whether a tuple carries ECN marks (RFC 9000 §13.4.2 and appendix A.4).
 
+use fulmar_base::Instant;
+
 use crate::datagram::Ecn;
 use crate::log::EcnState;
+use crate::packet::SentPacket;
 use crate::space::EcnFeedback;
 
 /// How many packets are sent with a mark before the first answer decides.
 const TEST_PACKETS: u64 = 10;
-/// How many, where marks had arrived and packets without are acknowledged again after nothing was. If the path drops marked packets
-/// now these are lost, and nobody tells an end that it sends acknowledgements alone in vain.
+/// How many, where nothing was acknowledged until packets left without a mark. If the path drops marked packets now these are lost, and
+/// nobody tells an end that it sends acknowledgements alone in vain. As many must be lost among others that arrive before marks are
+/// held to be the reason.
 const RETEST_PACKETS: u64 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Packets are marked, and the answers are awaited.
+    /// Every second packet is marked, and the answers are awaited.
     Testing,
     /// Enough packets were marked: none more until an answer comes.
     Unknown,
     /// The marks arrive.
     Capable,
-    /// They did, but nothing is acknowledged any more: packets leave without, to see whether that is the reason.
+    /// Nothing is acknowledged any more: packets leave without, to see whether marks are the reason.
     Suspected,
     /// The path or the peer does not keep marks, or is not trusted to.
     Failed,
@@ -30,12 +34,47 @@ pub(crate) struct EcnValidation {
     state: State,
     /// Packets that may still be marked in a test.
     left: u64,
+    /// Whether the last packet of a test left with a mark.
+    was_marked: bool,
+    /// Whether a mark has ever been confirmed.
+    confirmed: bool,
+    /// Whether the latest packet that has arrived here had a mark.
+    arrives_marked: bool,
+    /// When marks were last suspected: until then they have arrived, or not, whatever becomes of later ones.
+    suspected: Option<Instant>,
+    /// When the newest marked packet left that has arrived.
+    arrived_marked: Instant,
+    /// When the first packet left that was dropped for its mark.
+    dropped_since: Option<Instant>,
+    in_row: InRow,
+}
+
+/// What became of packets since one with a mark has arrived.
+#[derive(Debug, Default)]
+struct InRow {
+    /// When the first marked packet left that was lost.
+    lost_since: Option<Instant>,
+    /// When the first packet without a mark left that has arrived.
+    arrived_since: Option<Instant>,
+    /// How many marked packets were lost that left after that one.
+    lost: u64,
+    /// And how many without a mark.
+    lost_unmarked: u64,
 }
 
 impl EcnValidation {
     pub(crate) fn new(enabled: bool) -> Self {
-        let state = if enabled { State::Testing } else { State::Failed };
-        Self { state, left: TEST_PACKETS }
+        Self {
+            state: if enabled { State::Testing } else { State::Failed },
+            left: TEST_PACKETS,
+            was_marked: true,
+            confirmed: false,
+            arrives_marked: false,
+            suspected: None,
+            arrived_marked: Instant::ZERO,
+            dropped_since: None,
+            in_row: InRow::default(),
+        }
     }
 
     /// What is known, for the log.
@@ -48,23 +87,45 @@ impl EcnValidation {
         }
     }
 
-    /// The codepoint for the next packet, where the congestion controller asks for `wanted`.
-    pub(crate) fn codepoint(&self, wanted: Ecn) -> Ecn {
-        match (self.state, wanted) {
-            (State::Testing | State::Capable, Ecn::Ect0 | Ecn::Ect1) => wanted,
+    /// The codepoint for the next packet, where the congestion controller asks for `wanted`. Of an end that has hardly anything in
+    /// flight (`listens`) most packets are acknowledgements alone, of whose loss nobody tells it: they leave as the peer's packets come. A
+    /// peer whose marked packets are lost sends without.
+    ///
+    /// In a test every second packet has a mark, and the first has none: where marks are dropped the others show it within a round
+    /// trip. TCP marks no SYN and no pure acknowledgement either (RFC 3168 §6.1.1, §6.1.4).
+    pub(crate) fn codepoint(&self, wanted: Ecn, listens: bool) -> Ecn {
+        let marks = match self.state {
+            State::Testing => !self.was_marked,
+            State::Capable => true,
+            State::Unknown | State::Suspected | State::Failed => false,
+        };
+        match wanted {
+            Ecn::Ect0 | Ecn::Ect1 if marks && (self.arrives_marked || !listens) => wanted,
             _ => Ecn::NotEct,
         }
     }
 
+    /// Whether packets with and without a mark leave in turns.
+    pub(crate) fn alternates(&self) -> bool {
+        self.state == State::Testing
+    }
+
     /// `packets` were sent with `codepoint`.
     pub(crate) fn on_sent(&mut self, codepoint: Ecn, packets: u64) {
-        if codepoint == Ecn::NotEct {
+        self.was_marked = codepoint != Ecn::NotEct;
+        if !self.was_marked {
             return;
         }
         self.left = self.left.saturating_sub(packets);
         if self.state == State::Testing && self.left == 0 {
             self.state = State::Unknown;
         }
+    }
+
+    /// A packet has arrived with this codepoint.
+    #[inline]
+    pub(crate) fn on_received(&mut self, codepoint: Ecn) {
+        self.arrives_marked = codepoint != Ecn::NotEct;
     }
 
     /// An ACK told about marks. Returns how many packets met congestion that was not told before.
@@ -76,115 +137,91 @@ impl EcnValidation {
                 0
             }
             (_, EcnFeedback::Valid { ce, validated }) => {
-                if validated > 0 {
+                // An acknowledgement may come late, of what left before.
+                if validated > 0 && self.suspected.is_none_or(|since| self.arrived_marked > since) {
                     self.state = State::Capable;
+                    self.confirmed = true;
                 }
                 ce
             }
         }
     }
 
-    /// Nothing is acknowledged any more: the path may drop marked packets (RFC 9000 §13.4.2.1).
-    pub(crate) fn on_persistent_loss(&mut self) {
-        self.state = match self.state {
-            State::Capable | State::Suspected => State::Suspected,
-            State::Testing | State::Unknown | State::Failed => State::Failed,
+    /// A packet was acknowledged that left over this tuple.
+    #[inline]
+    pub(crate) fn on_packet_acked(&mut self, packet: &SentPacket) {
+        if packet.ecn != Ecn::NotEct {
+            self.in_row = InRow::default();
+            self.arrived_marked = self.arrived_marked.max(packet.time_sent);
+        } else {
+            let since = self.in_row.arrived_since.get_or_insert(packet.time_sent);
+            *since = packet.time_sent.min(*since);
+        }
+    }
+
+    /// A packet was lost that left over this tuple.
+    pub(crate) fn on_packet_lost(&mut self, packet: &SentPacket) {
+        let is_marked = packet.ecn != Ecn::NotEct;
+        let row = &mut self.in_row;
+        if is_marked && packet.time_sent > self.arrived_marked {
+            let since = row.lost_since.get_or_insert(packet.time_sent);
+            *since = packet.time_sent.min(*since);
+        }
+        if row.arrived_since.is_none_or(|arrived| packet.time_sent < arrived) {
+            return;
+        }
+        match is_marked {
+            true => row.lost += 1,
+            false => {
+                // What is lost whether it is marked or not asks for more of a test.
+                row.lost_unmarked += 1;
+                if matches!(self.state, State::Testing | State::Unknown) {
+                    (self.state, self.left) = (State::Testing, self.left + 1);
+                }
+            }
+        }
+    }
+
+    /// After losses: whether all marked packets of a while were lost, and those among them that had no mark have arrived. Then marking ends,
+    /// and what was lost was dropped for its mark. Returns since when.
+    pub(crate) fn find_dropped(&mut self) -> Option<Instant> {
+        let row = &self.in_row;
+        if self.state == State::Failed || row.lost < RETEST_PACKETS + row.lost_unmarked {
+            return None;
+        }
+        self.state = State::Failed;
+        self.dropped_since = row.lost_since;
+        self.dropped_since
+    }
+
+    /// Whether the loss of a packet says nothing about congestion: marks are known to be dropped, or it tests whether they are.
+    pub(crate) fn explains_loss(&self, packet: &SentPacket) -> bool {
+        let since = match self.state {
+            State::Failed => self.dropped_since,
+            State::Testing | State::Unknown => self.suspected,
+            State::Capable | State::Suspected => None,
         };
+        packet.ecn != Ecn::NotEct && since.is_some_and(|since| packet.time_sent >= since)
     }
 
-    /// Whether marks have arrived until now.
-    pub(crate) fn is_capable(&self) -> bool {
-        self.state == State::Capable
+    /// Nothing is acknowledged any more: the path may drop marked packets (RFC 9000 §13.4.2.1), and what probes it leaves without.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        if !matches!(self.state, State::Suspected | State::Failed) {
+            self.state = State::Suspected;
+            self.suspected = Some(now);
+        }
     }
 
-    /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks that arrived before are tested again: the
-    /// path may just have been interrupted.
+    /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks are tested again: the path may just have been
+    /// interrupted.
     pub(crate) fn on_progress(&mut self) {
         if self.state == State::Suspected {
-            (self.state, self.left) = (State::Testing, RETEST_PACKETS);
+            // An end that has never seen a mark arrive loses no more of them than the first test would.
+            self.left = if self.confirmed { RETEST_PACKETS } else { self.left.min(RETEST_PACKETS) };
+            self.state = if self.left > 0 { State::Testing } else { State::Unknown };
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_that_keeps_marks_is_used() {
-        let mut ecn = EcnValidation::new(true);
-        ecn.on_sent(Ecn::Ect0, TEST_PACKETS);
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
-        assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 4 }), 0);
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
-        assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 2, validated: 4 }), 2);
-    }
-
-    #[test]
-    fn a_path_that_comes_to_swallow_marked_packets_is_found_out() {
-        let mut ecn = EcnValidation::new(true);
-        ecn.on_sent(Ecn::Ect0, 1);
-        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        ecn.on_persistent_loss();
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
-        ecn.on_progress();
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0, "a second chance");
-        ecn.on_persistent_loss();
-        ecn.on_progress();
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
-    }
-
-    #[test]
-    fn a_second_chance_costs_three_packets_even_if_nobody_tells_that_they_are_lost() {
-        let mut ecn = EcnValidation::new(true);
-        ecn.on_sent(Ecn::Ect0, 1);
-        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        ecn.on_persistent_loss();
-        ecn.on_progress();
-        for _ in 0..3 {
-            assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
-            ecn.on_sent(Ecn::Ect0, 1);
-        }
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct, "acknowledgements alone, say");
-        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0, "they arrived after all");
-    }
-
-    #[test]
-    fn an_interruption_does_not_end_marking() {
-        let mut ecn = EcnValidation::new(true);
-        for _ in 0..5 {
-            ecn.on_sent(Ecn::Ect0, 1);
-            ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-            ecn.on_persistent_loss();
-            ecn.on_progress();
-        }
-        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
-    }
-
-    #[test]
-    fn the_controller_chooses_the_mark_and_may_choose_none() {
-        let ecn = EcnValidation::new(true);
-        assert_eq!(ecn.codepoint(Ecn::Ect1), Ecn::Ect1);
-        assert_eq!(ecn.codepoint(Ecn::NotEct), Ecn::NotEct);
-        assert_eq!(ecn.codepoint(Ecn::Ce), Ecn::NotEct, "congestion is for routers to mark");
-        assert_eq!(EcnValidation::new(false).codepoint(Ecn::Ect1), Ecn::NotEct);
-    }
-
-    #[test]
-    fn a_path_that_lies_or_swallows_marked_packets_is_not() {
-        let mut lying = EcnValidation::new(true);
-        lying.on_sent(Ecn::Ect0, 1);
-        lying.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        lying.on_feedback(EcnFeedback::Invalid);
-        assert_eq!(lying.codepoint(Ecn::Ect0), Ecn::NotEct);
-        assert_eq!(lying.on_feedback(EcnFeedback::Valid { ce: 3, validated: 1 }), 0);
-
-        let mut swallowing = EcnValidation::new(true);
-        swallowing.on_sent(Ecn::Ect0, TEST_PACKETS);
-        swallowing.on_persistent_loss();
-        swallowing.on_progress();
-        swallowing.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        assert_eq!(swallowing.codepoint(Ecn::Ect0), Ecn::NotEct);
-    }
-}
+mod tests;

@@ -11,11 +11,12 @@ use super::spin::Spin;
 use super::validation::Validation;
 use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::CongestionState;
-use crate::datagram::FourTuple;
+use crate::datagram::{Ecn, FourTuple};
 use crate::ext::Observation;
 use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentPacket};
 use crate::rtt::Rtt;
+use crate::space::MIN_PACKET_THRESHOLD;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
 /// one network holds for another (RFC 9000 §9.4).
@@ -89,6 +90,7 @@ impl Tuple {
     #[inline]
     pub(crate) fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
         self.congestion.packet_acked(&packet.for_congestion());
+        self.ecn.on_packet_acked(packet);
         if let Some(validation) = self.validation.as_mut().filter(|_| !self.validated) {
             validation.on_acked(now, packet.time_sent);
         }
@@ -129,8 +131,19 @@ impl Tuple {
             self.mtud.on_probe_lost();
         } else if !self.mtud.explains_loss(packet.size, packet.time_sent) {
             // Otherwise it is out of flight already.
-            self.congestion.packet_lost(now, &packet.for_congestion());
+            self.ecn.on_packet_lost(packet);
+            match self.ecn.explains_loss(packet) {
+                true => self.congestion.packet_discarded(&packet.for_congestion()),
+                false => self.congestion.packet_lost(now, &packet.for_congestion()),
+            }
         }
+    }
+
+    /// The ECN mark of the next packet. While fewer packets are in flight than the packet threshold of loss detection, it takes a probe
+    /// timeout to learn that they are lost.
+    pub(crate) fn ecn_codepoint(&self) -> Ecn {
+        let listens = self.congestion.bytes_in_flight() < MIN_PACKET_THRESHOLD * u64::from(self.mtu());
+        self.ecn.codepoint(self.congestion.controller().ecn_codepoint(), listens)
     }
 
     /// Whether there is something to send that concerns the tuple itself.

@@ -10,6 +10,7 @@ use fulmar_base::{Instant, RingMap};
 
 use self::remembered::Remembered;
 use super::tx_numbers::TxNumbers;
+use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::log::LogEvent;
 use crate::memory::SharedMemory;
@@ -17,7 +18,7 @@ use crate::packet::SentPacket;
 use crate::rtt::{GRANULARITY, Rtt};
 
 /// A packet is lost when one sent so many packets later was acknowledged (kPacketThreshold).
-const MIN_PACKET_THRESHOLD: u64 = 3;
+pub(crate) const MIN_PACKET_THRESHOLD: u64 = 3;
 
 /// How far the packet threshold adapts to reordering. Beyond that the time threshold decides.
 const MAX_PACKET_THRESHOLD: u64 = 256;
@@ -166,6 +167,13 @@ impl LossDetector {
         }
         self.losses_since_spurious = 0;
         self.time_threshold = (self.time_threshold + 1).min(MAX_TIME_THRESHOLD);
+    }
+
+    /// Takes out of the remembered losses what left with a mark over `tuple` since then.
+    pub(crate) fn take_marked(&mut self, tuple: TupleId, since: Instant) -> Vec<SentPacket> {
+        self.remembered.take_where(|packet| {
+            packet.tuple == tuple && packet.ecn != Ecn::NotEct && packet.time_sent >= since
+        })
     }
 
     /// The oldest remembered loss: ranges below it need no search.

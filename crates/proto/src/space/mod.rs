@@ -25,7 +25,7 @@ use fulmar_wire::{Ack, Frame};
 
 pub(crate) use self::ack_manager::{AckPolicy, YOUNG_PACKETS};
 pub(crate) use self::ecn_feedback::EcnFeedback;
-pub(crate) use self::loss::{LossContext, recovery_parameters};
+pub(crate) use self::loss::{LossContext, MIN_PACKET_THRESHOLD, recovery_parameters};
 pub(crate) use self::probes::Probes;
 pub(crate) use self::pto::{PtoBackoff, probe_interval_max};
 
@@ -290,6 +290,11 @@ impl NumberSpace {
         });
         // A path that loses more is slower than it was taken to be.
         self.unseen |= !out.lost.is_empty();
+    }
+
+    /// Takes out of the losses that are remembered what left with a mark over `tuple` since then: it was dropped for that.
+    pub(crate) fn take_dropped_for_marks(&mut self, tuple: TupleId, since: Instant) -> Vec<SentPacket> {
+        self.loss.take_marked(tuple, since)
     }
 
     /// How many later packets must be acknowledged before one is lost; it adapts to reordering.

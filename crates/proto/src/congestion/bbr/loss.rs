@@ -51,6 +51,8 @@ pub(super) struct Losses {
     undo_bandwidth: Option<u64>,
     undo_short_inflight: Option<u64>,
     undo_long_inflight: Option<u64>,
+    /// The bandwidth before losses had it measured anew.
+    undo_max_bandwidth: u64,
 }
 
 impl Losses {
@@ -303,6 +305,7 @@ impl Bbr {
         losses.undo_bandwidth = losses.short_bandwidth;
         losses.undo_short_inflight = losses.short_inflight;
         losses.undo_long_inflight = losses.long_inflight;
+        losses.undo_max_bandwidth = self.max_bandwidth.get();
         losses.trial.on_recovery();
     }
 
@@ -320,6 +323,8 @@ impl Bbr {
         match losses.undo_phase.take() {
             Some(Phase::Startup) if self.phase != Phase::Startup => {
                 self.full.reached = false;
+                self.startup.remeasure_from = None;
+                self.max_bandwidth.on_sample(self.losses.undo_max_bandwidth, false);
                 if self.phase != Phase::ProbeRtt {
                     self.enter_startup();
                 }

@@ -352,6 +352,9 @@ impl Controller for Bbr {
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
+        if spurious.dropped_for_mark {
+            self.losses.random.forget_losses();
+        }
         if self.recovery.on_spurious(spurious, |()| ()).is_some() {
             self.undo_losses();
             self.update_control(0);

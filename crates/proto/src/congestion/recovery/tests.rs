@@ -12,8 +12,10 @@ impl Before for Window {
 
 impl Recovery<Window> {
     fn arrives(&mut self, bytes: u64, sent_time: Instant) -> Option<u64> {
-        self.on_spurious(&SpuriousLoss { bytes, sent_time }, |before| Window(before.0 / 2))
-            .map(|undone| undone.state.0)
+        self.on_spurious(&SpuriousLoss { bytes, sent_time, dropped_for_mark: false }, |before| {
+            Window(before.0 / 2)
+        })
+        .map(|undone| undone.state.0)
     }
 }
 
@@ -96,7 +98,7 @@ fn of_many_reactions_the_oldest_become_final() {
 fn a_reaction_is_the_latest_when_no_later_one_stands() {
     let mut recovery = reactions(&[(0, 100), (20, 60), (40, 40)]);
     let mut is_latest = |sent_time| {
-        let spurious = SpuriousLoss { bytes: 1_000, sent_time };
+        let spurious = SpuriousLoss { bytes: 1_000, sent_time, dropped_for_mark: false };
         recovery.on_spurious(&spurious, |_| Window(0)).unwrap().is_latest
     };
     assert!(!is_latest(at(0)) && is_latest(at(40)) && is_latest(at(20)));
@@ -109,7 +111,7 @@ fn a_period_that_takes_more_into_account_can_be_undone() {
     assert!(recovery.covers(at(15)));
     recovery.on_lost(1_000, at(14));
     assert_eq!(recovery.arrives(1_000, at(0)), None);
-    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(14) };
+    let spurious = SpuriousLoss { bytes: 1_000, sent_time: at(14), dropped_for_mark: false };
     assert!(recovery.on_spurious(&spurious, |_| Window(0)).unwrap().is_latest);
 }
 

@@ -51,6 +51,19 @@ impl Remembered {
         self.packets.drain(from..to)
     }
 
+    /// Takes out the packets of which `is_wanted` says so.
+    pub(super) fn take_where(&mut self, is_wanted: impl Fn(&SentPacket) -> bool) -> Vec<SentPacket> {
+        let mut taken = Vec::new();
+        self.packets.retain(|(_, packet)| {
+            let wanted = is_wanted(packet);
+            if wanted {
+                taken.push(packet.clone());
+            }
+            !wanted
+        });
+        taken
+    }
+
     /// Forgets, from the oldest on, what was sent so long ago that `is_over` says so.
     pub(super) fn forget(&mut self, is_over: impl Fn(Instant) -> bool) {
         while self.packets.front().is_some_and(|(_, packet)| is_over(packet.time_sent)) {

@@ -57,7 +57,7 @@ fn arrive(path: &mut Path, count: u64) {
 
 /// Packets that were lost and left at `sent_time` arrive.
 fn arrive_that_left(path: &mut Path, sent_time: Instant, count: u64) {
-    let spurious = SpuriousLoss { bytes: packet(), sent_time };
+    let spurious = SpuriousLoss { bytes: packet(), sent_time, dropped_for_mark: false };
     for _ in 0..count {
         Watched(path.bbr.clone()).on_spurious_loss(path.transfer.now, &spurious);
     }
@@ -426,4 +426,18 @@ fn losses_of_a_small_flight_end_the_start_once_trains_look_for_nothing() {
     path.until(seconds(2), |bbr| bbr.startup.trains.has_found());
     path.until(seconds(2), |bbr| !bbr.startup.trains.has_unvalidated());
     assert_eq!(phase_after_half_of_a_flight(&path), Phase::Drain, "what the path holds was found");
+}
+
+#[test]
+fn what_was_dropped_for_marks_makes_no_later_loss_congestion() {
+    for dropped_for_mark in [false, true] {
+        let mut path = Path::new(Link::new(10, 20, 200));
+        path.until_phase(Phase::ProbeCruise);
+        lose(&mut path, 100 * packet(), 60, false);
+        let spurious = SpuriousLoss { bytes: packet(), sent_time: path.transfer.now, dropped_for_mark };
+        for _ in 0..60 {
+            Watched(path.bbr.clone()).on_spurious_loss(path.transfer.now, &spurious);
+        }
+        assert_eq!(path.look(|bbr| bbr.losses.random.is_tolerable()), dropped_for_mark);
+    }
 }

@@ -105,6 +105,24 @@ fn slow_start_that_losses_have_not_ended_after_all_stays_over() {
 }
 
 #[test]
+fn what_was_dropped_for_marks_is_no_reason_for_later_reactions() {
+    for (dropped_for_mark, window) in [(false, 700_000), (true, 1_000_000)] {
+        let config = CubicConfig { initial_window: Some(1_000_000), ..CubicConfig::default() };
+        let mut cubic = Cubic::new(&config, SIZE);
+        let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
+        path.lose_nothing(&mut cubic);
+        let flight = CongestionEvent { lost_packets: 60, lost_bytes: 72_000, ..loss(path.now) };
+        lose_all(&mut cubic, path.now, &flight);
+        let spurious = SpuriousLoss { bytes: 72_000, dropped_for_mark, ..spurious(path.now) };
+        cubic.on_spurious_loss(path.now, &spurious);
+        assert_eq!(cubic.window(), 1_000_000);
+        path.now += Duration::from_millis(1);
+        lose(&mut cubic, path.now, path.now);
+        assert_eq!(cubic.window(), window, "dropped for marks: {dropped_for_mark}");
+    }
+}
+
+#[test]
 fn a_reaction_whose_losses_were_none_is_on_trial_no_more() {
     for (was_spurious, window) in [(false, 700_000), (true, 1_000_000)] {
         let (mut cubic, mut path) = in_a_trial();
