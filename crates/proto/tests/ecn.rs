@@ -146,6 +146,8 @@ fn marks_come_back_after_an_interruption_of_the_path() {
     pair.run_for(Duration::from_secs(2));
     pair.client.mute = false;
     pair.run_for(Duration::from_secs(5));
+    // A few packets of the first flight test whether marks arrive again.
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
     let marks = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let seen = marks.clone();
     remark(&mut pair, move |mark| {

@@ -169,13 +169,13 @@ fn the_second_half_is_for_what_is_still_open() {
     flow.orders(&mut tail);
     // Four would do for six of them, and three are in flight.
     flow.first_unresolved = 2;
-    flow.now += RTT;
+    flow.now += RTT / 2;
     assert_eq!(flow.orders(&mut tail), [Order { first: 2, count: 6, repairs: 1 }]);
 
     flow.send(&mut tail, 8, None);
     flow.orders(&mut tail);
     flow.first_unresolved = flow.end;
-    flow.now += RTT;
+    flow.now += RTT / 2;
     assert_eq!(flow.orders(&mut tail), []);
     assert_eq!(tail.wake_up(), None);
 }
@@ -273,7 +273,7 @@ fn repairs_that_went_behind_data_are_ordered_again() {
     flow.send(&mut tail, 1, None);
     // Five in all, of which two wait for their time.
     assert_eq!(flow.repairs(&mut tail), 2);
-    flow.now += RTT;
+    flow.now += RTT / 2;
     assert_eq!(flow.repairs(&mut tail), 3);
 }
 
@@ -284,7 +284,7 @@ fn long_tails_get_repairs_for_the_losses_that_are_to_be_expected() {
         flow.idle = true;
         flow.send(tail, count, None);
         let first = flow.repairs(tail);
-        flow.now += RTT;
+        flow.now += RTT / 2;
         first + flow.repairs(tail)
     };
     // Nothing is known.

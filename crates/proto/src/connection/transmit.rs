@@ -222,7 +222,7 @@ impl Sender<'_> {
         let tuple = self.tuple();
         let wanted = usize::try_from(bytes_max / u64::from(tuple.mtu())).unwrap_or(usize::MAX).max(1);
         let (addrs, ecn) = (tuple.addrs, tuple.ecn_codepoint());
-        let wanted = if tuple.ecn.alternates() { 1 } else { wanted };
+        let wanted = tuple.ecn.marked_max(ecn).map_or(wanted, |marked| wanted.min(marked));
         let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX).min(wanted));
         let blocked = self.fill(ecn, &mut segments, batch.room());
         if segments.count == 0 {

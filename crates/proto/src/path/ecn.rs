@@ -13,10 +13,12 @@ const TEST_PACKETS: u64 = 10;
 /// nobody tells an end that it sends acknowledgements alone in vain. As many must be lost among others that arrive before marks are
 /// held to be the reason.
 const RETEST_PACKETS: u64 = 3;
+/// How many leave together in a test: fewer than show that marks are the reason, as all of them may be lost in one burst.
+const TEST_BATCH_PACKETS: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Every second packet is marked, and the answers are awaited.
+    /// A few packets of each second batch are marked, and the answers are awaited.
     Testing,
     /// Enough packets were marked: none more until an answer comes.
     Unknown,
@@ -34,19 +36,22 @@ pub(crate) struct EcnValidation {
     state: State,
     /// Packets that may still be marked in a test.
     left: u64,
-    /// Whether the last packet of a test left with a mark.
+    /// Whether the last batch left with a mark.
     was_marked: bool,
     /// Whether a mark has ever been confirmed.
     confirmed: bool,
-    /// Whether the latest packet that has arrived here had a mark.
-    arrives_marked: bool,
+    /// How many packets with a mark have arrived here in a row.
+    arrived_in_row: u64,
+    /// Whether packets come without that came with marks before, and more of them in a row than a test has.
+    peer_has_stopped: bool,
     /// When marks were last suspected: until then they have arrived, or not, whatever becomes of later ones.
     suspected: Option<Instant>,
     /// When the newest marked packet left that has arrived.
     arrived_marked: Instant,
     /// When the first packet left that was dropped for its mark.
     dropped_since: Option<Instant>,
-    in_row: InRow,
+    /// Since a packet with a mark has arrived, if anything has happened since that matters.
+    in_row: Option<Box<InRow>>,
 }
 
 /// What became of packets since one with a mark has arrived.
@@ -69,11 +74,12 @@ impl EcnValidation {
             left: TEST_PACKETS,
             was_marked: true,
             confirmed: false,
-            arrives_marked: false,
+            arrived_in_row: 0,
+            peer_has_stopped: false,
             suspected: None,
             arrived_marked: Instant::ZERO,
             dropped_since: None,
-            in_row: InRow::default(),
+            in_row: None,
         }
     }
 
@@ -87,27 +93,28 @@ impl EcnValidation {
         }
     }
 
-    /// The codepoint for the next packet, where the congestion controller asks for `wanted`. Of an end that has hardly anything in
-    /// flight (`listens`) most packets are acknowledgements alone, of whose loss nobody tells it: they leave as the peer's packets come. A
-    /// peer whose marked packets are lost sends without.
+    /// The codepoint for the next batch, where the congestion controller asks for `wanted`. Of an end that has hardly anything in
+    /// flight (`listens`) most packets are acknowledgements alone, of whose loss nobody tells it. A peer whose marked packets are lost
+    /// comes to send without: then they leave without as well.
     ///
-    /// In a test every second packet has a mark, and the first has none: where marks are dropped the others show it within a round
+    /// In a test every second batch has a mark, and the first has none: where marks are dropped the others show it within a round
     /// trip. TCP marks no SYN and no pure acknowledgement either (RFC 3168 §6.1.1, §6.1.4).
     pub(crate) fn codepoint(&self, wanted: Ecn, listens: bool) -> Ecn {
         let marks = match self.state {
-            State::Testing => !self.was_marked,
-            State::Capable => true,
+            State::Testing if self.was_marked => false,
+            State::Testing => self.suspected.is_none() || self.arrived_in_row > 0 || !listens,
+            State::Capable => !(self.peer_has_stopped && listens),
             State::Unknown | State::Suspected | State::Failed => false,
         };
         match wanted {
-            Ecn::Ect0 | Ecn::Ect1 if marks && (self.arrives_marked || !listens) => wanted,
+            Ecn::Ect0 | Ecn::Ect1 if marks => wanted,
             _ => Ecn::NotEct,
         }
     }
 
-    /// Whether packets with and without a mark leave in turns.
-    pub(crate) fn alternates(&self) -> bool {
-        self.state == State::Testing
+    /// How many packets may leave together with this codepoint, if that is limited.
+    pub(crate) fn marked_max(&self, codepoint: Ecn) -> Option<usize> {
+        (self.state == State::Testing && codepoint != Ecn::NotEct).then_some(TEST_BATCH_PACKETS)
     }
 
     /// `packets` were sent with `codepoint`.
@@ -125,7 +132,13 @@ impl EcnValidation {
     /// A packet has arrived with this codepoint.
     #[inline]
     pub(crate) fn on_received(&mut self, codepoint: Ecn) {
-        self.arrives_marked = codepoint != Ecn::NotEct;
+        if codepoint == Ecn::NotEct {
+            self.peer_has_stopped |= self.arrived_in_row > TEST_PACKETS;
+            self.arrived_in_row = 0;
+        } else {
+            self.arrived_in_row += 1;
+            self.peer_has_stopped = false;
+        }
     }
 
     /// An ACK told about marks. Returns how many packets met congestion that was not told before.
@@ -151,18 +164,22 @@ impl EcnValidation {
     #[inline]
     pub(crate) fn on_packet_acked(&mut self, packet: &SentPacket) {
         if packet.ecn != Ecn::NotEct {
-            self.in_row = InRow::default();
+            self.in_row = None;
             self.arrived_marked = self.arrived_marked.max(packet.time_sent);
-        } else {
-            let since = self.in_row.arrived_since.get_or_insert(packet.time_sent);
+        } else if self.state != State::Failed {
+            let row = self.in_row.get_or_insert_default();
+            let since = row.arrived_since.get_or_insert(packet.time_sent);
             *since = packet.time_sent.min(*since);
         }
     }
 
     /// A packet was lost that left over this tuple.
     pub(crate) fn on_packet_lost(&mut self, packet: &SentPacket) {
+        if self.state == State::Failed {
+            return;
+        }
         let is_marked = packet.ecn != Ecn::NotEct;
-        let row = &mut self.in_row;
+        let row = self.in_row.get_or_insert_default();
         if is_marked && packet.time_sent > self.arrived_marked {
             let since = row.lost_since.get_or_insert(packet.time_sent);
             *since = packet.time_sent.min(*since);
@@ -185,12 +202,12 @@ impl EcnValidation {
     /// After losses: whether all marked packets of a while were lost, and those among them that had no mark have arrived. Then marking ends,
     /// and what was lost was dropped for its mark. Returns since when.
     pub(crate) fn find_dropped(&mut self) -> Option<Instant> {
-        let row = &self.in_row;
+        let row = self.in_row.as_ref()?;
         if self.state == State::Failed || row.lost < RETEST_PACKETS + row.lost_unmarked {
             return None;
         }
         self.state = State::Failed;
-        self.dropped_since = row.lost_since;
+        self.dropped_since = self.in_row.take()?.lost_since;
         self.dropped_since
     }
 

@@ -21,7 +21,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("versions", 80, 4),
     ("limits remembered", 8, 0),
     ("undecryptable packets", 32, 0),
-    ("paths", 32, 3_720),
+    ("paths", 32, 3_816),
     ("streams", 976, 0),
     ("datagrams", 184, 0),
     ("extensions", 272, 0),
@@ -32,7 +32,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 6_867;
+const TOTAL_MAX: usize = 6_963;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {

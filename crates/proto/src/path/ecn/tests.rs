@@ -192,14 +192,35 @@ fn timeouts_before_a_mark_has_arrived_do_not_prolong_the_first_test() {
 }
 
 #[test]
-fn acknowledgements_alone_leave_as_the_packets_of_the_peer_come() {
+fn acknowledgements_alone_leave_without_marks_once_the_peer_has_stopped_marking() {
     let mut ecn = capable();
-    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::NotEct, "nothing has come");
-    ecn.on_received(Ecn::Ect1);
-    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
+    // A test of the peer that was without an answer, and a peer that never marks.
+    for codepoint in [Ecn::NotEct].into_iter().chain([Ecn::Ect1; 10]).chain([Ecn::NotEct; 10]) {
+        ecn.on_received(codepoint);
+        assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
+    }
+    for codepoint in [Ecn::Ect1; 11] {
+        ecn.on_received(codepoint);
+        assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
+    }
     ecn.on_received(Ecn::NotEct);
     assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::NotEct, "marks of the peer may be dropped");
     assert_eq!(ecn.codepoint(Ecn::Ect0, false), Ecn::Ect0, "of other packets the loss is told");
+    ecn.on_received(Ecn::Ect1);
+    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
+}
+
+#[test]
+fn an_end_that_listens_tests_marks_again_only_where_those_of_the_peer_come() {
+    let mut ecn = capable();
+    ecn.on_timeout(at(90));
+    ecn.on_packet_acked(&packet(100, Ecn::NotEct));
+    ecn.on_progress();
+    ecn.on_sent(Ecn::NotEct, 1);
+    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::NotEct);
+    assert_eq!(ecn.codepoint(Ecn::Ect0, false), Ecn::Ect0);
+    ecn.on_received(Ecn::Ect0);
+    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
 }
 
 #[test]
