@@ -313,28 +313,3 @@ fn a_change_of_the_round_trip_time_leaves_losses_by_chance_what_they_are() {
         assert!(rise < usual + 10.0 && dip < usual + 10.0, "{congestion:?}: {usual} s, {rise} s, {dip} s");
     }
 }
-
-#[test]
-fn losses_by_chance_on_a_path_that_is_longer_and_shorter_in_turns_are_no_congestion() {
-    // 12 s at the rate of the link; 21 s where the longer way looks like a queue as long as the shorter one is remembered.
-    let link = LinkConfig {
-        loss: Loss::Uniform { probability: 0.01 },
-        ..LinkConfig::with_rate(20_000_000, ms(11), ms(25))
-    };
-    let turns = (1..10).fold(link.clone(), |link, turn| {
-        let delay = if turn % 2 == 1 { ms(19) } else { ms(11) };
-        link.then(Instant::from_millis(5_000 * turn), Change::Delay(delay))
-    });
-    let seconds = |seed| {
-        let report = Lab::new(seed)
-            .link(turns.clone(), LinkConfig { loss: Loss::None, ..link.clone() })
-            .both(with(cubic()))
-            .connection(Connecting::new(Workload::upload(30_000_000)))
-            .run()
-            .unwrap();
-        let end = report.connections[0].server.last_read.unwrap();
-        end.saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    let mean = (1..=3).map(seconds).sum::<f64>() / 3.0;
-    assert!(mean < 19.5, "{mean} s");
-}

@@ -113,7 +113,7 @@ impl RandomLoss {
         self.min_rtt = nanos(ack.rtt.min());
         let base = self.base.get_or_insert_with(|| BaseRtt::new(now, ack.rtt.min()));
         if let Some(sample) = ack.rtt_sample {
-            base.on_sample(now, sample);
+            base.on_sample(sample);
             self.delay.on_sample(now, sample, self.min_rtt());
             self.beside.on_sample(now, ack.largest_sent_time, ack.without_ack_delay(sample), self.min_rtt());
         }

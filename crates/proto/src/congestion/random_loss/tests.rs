@@ -337,7 +337,7 @@ fn a_part_of_a_flight_is_tolerated_beyond_what_is_lost_at_random() {
     assert_eq!(path.random.min_rtt(), RTT);
 }
 
-/// A path becomes longer by a quarter, which looks like a queue until it has not varied for twenty round trips.
+/// A path becomes longer by a quarter, which looks like a queue until the shorter one is forgotten.
 #[test]
 fn losses_of_a_path_that_has_become_longer_are_tolerated_again() {
     let mut path = Path::new();
@@ -352,7 +352,7 @@ fn losses_of_a_path_that_has_become_longer_are_tolerated_again() {
         reactions += 1;
         assert!(path.now < Instant::from_millis(20_000), "{reactions} reactions");
     }
-    assert!((1..=3).contains(&reactions), "{reactions} reactions, {:?}", path.now);
+    assert!(reactions > 2 && path.now > Instant::from_millis(9_000), "{reactions} reactions, {:?}", path.now);
     assert!(path.lose_one_in(100, 20));
 }
 
