@@ -46,6 +46,10 @@ impl Writers<'_> {
             return;
         }
         let chosen = self.streams.next_protection();
+        // Mostly nothing changes from one frame to the next.
+        if !self.extensions.fec_sender().is_some_and(|sender| sender.switches(chosen, out)) {
+            return;
+        }
         let next = self.upcoming(chosen, None);
         if let Some(sender) = self.extensions.fec_sender() {
             sender.switch(next, out);

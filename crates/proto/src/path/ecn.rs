@@ -101,8 +101,7 @@ impl EcnValidation {
     /// trip. TCP marks no SYN and no pure acknowledgement either (RFC 3168 §6.1.1, §6.1.4).
     pub(crate) fn codepoint(&self, wanted: Ecn, listens: bool) -> Ecn {
         let marks = match self.state {
-            State::Testing if self.was_marked => false,
-            State::Testing => self.suspected.is_none() || self.arrived_in_row > 0 || !listens,
+            State::Testing => !self.was_marked,
             State::Capable => !(self.peer_has_stopped && listens),
             State::Unknown | State::Suspected | State::Failed => false,
         };

@@ -211,19 +211,6 @@ fn acknowledgements_alone_leave_without_marks_once_the_peer_has_stopped_marking(
 }
 
 #[test]
-fn an_end_that_listens_tests_marks_again_only_where_those_of_the_peer_come() {
-    let mut ecn = capable();
-    ecn.on_timeout(at(90));
-    ecn.on_packet_acked(&packet(100, Ecn::NotEct));
-    ecn.on_progress();
-    ecn.on_sent(Ecn::NotEct, 1);
-    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::NotEct);
-    assert_eq!(ecn.codepoint(Ecn::Ect0, false), Ecn::Ect0);
-    ecn.on_received(Ecn::Ect0);
-    assert_eq!(ecn.codepoint(Ecn::Ect0, true), Ecn::Ect0);
-}
-
-#[test]
 fn the_controller_chooses_the_mark_and_may_choose_none() {
     let ecn = capable();
     assert_eq!(ecn.codepoint(Ecn::Ect1, false), Ecn::Ect1);

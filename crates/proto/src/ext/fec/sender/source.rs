@@ -67,16 +67,20 @@ impl FecSender {
         next.datagram.is_none() && next.backlog >= covered.min(undecided)
     }
 
-    /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
-    /// nothing of another protection joins a source symbol, nor follows it.
+    /// Whether a packet that was begun for something else goes on with the protection that was chosen for what comes next. What has no
+    /// protection may go before what has, but nothing of another protection joins a source symbol, nor follows it.
+    #[inline]
+    pub(crate) fn switches(&self, chosen: Option<Protection>, out: &FrameWriter<'_>) -> bool {
+        let protection = self.protections.of(chosen);
+        out.protection()
+            .is_some_and(|open| open != protection && (open == Protection::None || out.is_symbol_empty()))
+    }
+
+    /// As [`FecSender::begin`], in a packet that was begun for something else, if it [switches](FecSender::switches).
     pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
-        let protection = self.protections.of(next.chosen);
-        match out.protection() {
-            Some(open) if open != protection && (open == Protection::None || out.is_symbol_empty()) => {
-                out.end_symbol();
-                self.begin(next, out);
-            }
-            _ => {}
+        if self.switches(next.chosen, out) {
+            out.end_symbol();
+            self.begin(next, out);
         }
     }
 
