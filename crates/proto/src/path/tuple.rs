@@ -139,7 +139,7 @@ impl Tuple {
         }
     }
 
-    /// The ECN mark of the next packet. While fewer packets are in flight than the packet threshold of loss detection, it takes a probe
+    /// The ECN mark of the next batch. While fewer packets are in flight than the packet threshold of loss detection, it takes a probe
     /// timeout to learn that they are lost.
     pub(crate) fn ecn_codepoint(&self) -> Ecn {
         let listens = self.congestion.bytes_in_flight() < MIN_PACKET_THRESHOLD * u64::from(self.mtu());

@@ -146,13 +146,15 @@ fn a_packet_has_data_of_one_protection_behind_what_has_none() {
     sender.begin(stream(none), &mut out);
     assert!(out.takes(none) && !out.takes(None));
     assert!(out.write_untracked(&Frame::HandshakeDone));
+    assert!(sender.switches(None, &out));
     sender.switch(stream(None), &mut out);
     assert!(!out.takes(none) && out.takes(None) && out.takes(Some(Protection::Tail)));
+    assert!(sender.switches(constant, &out));
     sender.switch(stream(constant), &mut out);
     assert!(out.takes(constant), "nothing was written in between");
     assert!(out.write_untracked(&Frame::HandshakeDone));
     for other in [none, None] {
-        sender.switch(stream(other), &mut out);
+        assert!(!sender.switches(other, &out));
         assert!(out.takes(constant) && !out.takes(other));
     }
     let symbol = out.end_symbol().map(|(symbol, _, _)| symbol.to_vec());

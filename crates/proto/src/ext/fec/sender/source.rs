@@ -76,12 +76,10 @@ impl FecSender {
             .is_some_and(|open| open != protection && (open == Protection::None || out.is_symbol_empty()))
     }
 
-    /// As [`FecSender::begin`], in a packet that was begun for something else, if it [switches](FecSender::switches).
+    /// As [`FecSender::begin`], in a packet that was begun for something else and [switches](FecSender::switches).
     pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
-        if self.switches(next.chosen, out) {
-            out.end_symbol();
-            self.begin(next, out);
-        }
+        out.end_symbol();
+        self.begin(next, out);
     }
 
     /// Ends the source symbol of a packet, and keeps what was written.
