@@ -13,7 +13,6 @@ mod files;
 mod links;
 mod network;
 mod peers;
-mod python;
 pub(crate) mod relay;
 mod table;
 mod trace;

@@ -18,8 +18,10 @@ mod interop;
 mod layers;
 mod mutants;
 mod pictures;
+mod platforms;
 mod process;
 mod programs;
+mod python;
 mod qifs;
 mod relay;
 mod sockets;
@@ -62,6 +64,8 @@ enum Task {
     Figures(figures::Options),
     /// Draw the pictures of the documents anew.
     Pictures(pictures::Options),
+    /// Check that everything compiles for other systems.
+    Platforms(platforms::Options),
     /// Check QPACK against its public corpus and another decoder.
     Qifs(qifs::Options),
     /// Run random scenarios in the lab.
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         Task::Determinism(options) => determinism::run(&options),
         Task::Figures(options) => figures::run(&options),
         Task::Pictures(options) => pictures::run(&options),
+        Task::Platforms(options) => platforms::run(&options),
         Task::Qifs(options) => qifs::run(&options),
         Task::Relay(options) => relay::run(&options),
         Task::Sockets(options) => sockets::run(&options),

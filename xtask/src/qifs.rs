@@ -1,11 +1,10 @@
 //! `cargo xtask qifs`: QPACK against its public corpus, and against the decoder of another implementation.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::{Result, programs};
+use crate::{Result, programs, python};
 
 /// Where the corpus comes from, and which state of it.
 const CORPUS: &str = "https://github.com/qpackers/qifs";
@@ -55,7 +54,8 @@ fn cloned_corpus() -> Result<PathBuf> {
 /// Encodes each list in all modes, and lets pylsqpack decode them.
 fn check_with_pylsqpack(corpus: &Path) -> Result<()> {
     let scratch = programs::scratch_dir("pylsqpack")?;
-    let python = python_with_pylsqpack(&scratch.join("venv"))?;
+    let python =
+        python::environment(&scratch.join("venv"), "pylsqpack", "python", &["-c", "import pylsqpack"])?;
     let script = programs::repository().join("interop/pylsqpack/decode.py");
     let encoder = build_encoder()?;
     let mut count = 0;
@@ -96,21 +96,6 @@ fn build_encoder() -> Result<PathBuf> {
     succeed(build.current_dir(programs::repository()), "the build of the encoder")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     Ok(target.unwrap_or_else(|| programs::repository().join("target")).join("release/examples/qif"))
-}
-
-/// A Python with pylsqpack in an environment of its own.
-fn python_with_pylsqpack(dir: &Path) -> Result<PathBuf> {
-    let python = dir.join("bin/python");
-    let mut import = Command::new(&python);
-    import.args(["-c", "import pylsqpack"]).stderr(Stdio::null());
-    if import.status().is_ok_and(|status| status.success()) {
-        return Ok(python);
-    }
-    succeed(Command::new("python3").args(["-m", "venv"]).arg(dir), "a Python environment")?;
-    let requirements = programs::repository().join("interop/pylsqpack/requirements.txt");
-    let install: [&OsStr; 5] = ["-m", "pip", "install", "--quiet", "-r"].map(OsStr::new);
-    succeed(Command::new(&python).args(install).arg(requirements), "the installation of pylsqpack")?;
-    Ok(python)
 }
 
 fn succeed(command: &mut Command, what: &str) -> Result<()> {

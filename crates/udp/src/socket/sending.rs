@@ -5,8 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use socket2::SockRef;
-
 use super::{UdpSocket, may_be_report};
 use crate::address::{for_socket, ip_for_socket};
 use crate::stats::add;
@@ -133,7 +131,7 @@ impl UdpSocket {
         let segment = transmit.segment_size.filter(|size| *size < transmit.contents.len());
         self.io.send(|| {
             crate::send::send(
-                &SockRef::from(self.io.socket()),
+                &socket2::SockRef::from(self.io.socket()),
                 for_socket(transmit.destination, self.is_ipv6),
                 transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
                 self.dscp.with_ecn(transmit.ecn),

@@ -8,8 +8,8 @@ use clap::ValueEnum;
 
 use super::super::certs::Identity;
 use super::super::network::{PREFERRED_V4, PREFERRED_V6};
-use super::super::python::{self, run_quietly};
 use super::Case;
+use crate::python::{self, run_quietly};
 use crate::{Result, programs};
 
 /// The port of all servers.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use super::super::certs::Identity;
-use super::super::python::{self, run_quietly};
 use crate::process::Process;
+use crate::python::{self, run_quietly};
 use crate::{Result, programs};
 
 /// How long a server may take to start.

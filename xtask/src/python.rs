@@ -8,7 +8,7 @@ use crate::{Result, programs};
 /// Such an environment in `dir`, with what the `requirements.txt` of `interop/{peer}` names.
 ///
 /// Returns the path of `program` in it, which is there already if it succeeds with the arguments of `probe`.
-pub(super) fn environment(dir: &Path, peer: &str, program: &str, probe: &[&str]) -> Result<PathBuf> {
+pub(crate) fn environment(dir: &Path, peer: &str, program: &str, probe: &[&str]) -> Result<PathBuf> {
     let bin = dir.join("bin");
     let program = bin.join(program);
     if run_quietly(Command::new(&program).args(probe)).is_ok() {
@@ -26,7 +26,7 @@ pub(super) fn environment(dir: &Path, peer: &str, program: &str, probe: &[&str])
 }
 
 /// Runs a command to its end. The error is the last that it said.
-pub(super) fn run_quietly(command: &mut Command) -> Result<()> {
+pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output()?;
     if output.status.success() {
         return Ok(());
