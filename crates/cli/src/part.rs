@@ -249,7 +249,10 @@ fn writable(mut permissions: Permissions) -> Permissions {
 /// The same, and its owner may write.
 #[cfg(not(unix))]
 fn writable(mut permissions: Permissions) -> Permissions {
-    #[allow(clippy::permissions_set_readonly_false, reason = "where this is compiled, a file that may be written is not open to the world")]
+    #[allow(
+        clippy::permissions_set_readonly_false,
+        reason = "where this is compiled, a file that may be written is not open to the world"
+    )]
     permissions.set_readonly(false);
     permissions
 }

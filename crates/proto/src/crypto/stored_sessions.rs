@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::server::StoresServerSessions;
+use smallvec::SmallVec;
 use zeroize::Zeroizing;
 
 /// A limited number of sessions; the oldest goes first.
@@ -17,12 +18,16 @@ pub(crate) struct StoredSessions {
     stored: Mutex<Stored>,
 }
 
+/// The name of a session: random, and chosen by the server alone. As long as those of rustls it stands in the table itself, so that a
+/// search looks at no other memory.
+type Name = SmallVec<[u8; 32]>;
+
 #[derive(Default)]
 struct Stored {
-    /// The session and its number. The names are random, and chosen by the server alone.
-    by_name: BTreeMap<Vec<u8>, (u64, Zeroizing<Vec<u8>>)>,
+    /// The session and its number.
+    by_name: BTreeMap<Name, (u64, Zeroizing<Vec<u8>>)>,
     /// The names by their numbers, the oldest first.
-    by_age: BTreeMap<u64, Vec<u8>>,
+    by_age: BTreeMap<u64, Name>,
     /// The number of the next session.
     next: u64,
 }
@@ -60,6 +65,7 @@ impl StoresServerSessions for StoredSessions {
         }
         let number = stored.next;
         stored.next += 1;
+        let name = Name::from_slice(&name);
         stored.by_age.insert(number, name.clone());
         stored.by_name.insert(name, (number, session));
         true
