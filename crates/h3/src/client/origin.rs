@@ -14,7 +14,7 @@ pub(super) use self::state::State;
 use super::alt_svc::{AltSvc, Known, Used, seconds};
 use super::connection::ClientConnection;
 use super::dial::{Dial, Made};
-use super::dns::{HttpsRecords, find};
+use super::dns::Names;
 use super::info::ConnectionInfo;
 use super::network::Vantage;
 use super::quic::Quic;
@@ -59,8 +59,7 @@ pub(super) struct Transports {
     pub(super) quic: Quic,
     /// Nothing, if HTTP/3 is all that is wanted.
     pub(super) tcp: Option<Tcp>,
-    /// Nothing, if DNS is asked for addresses alone.
-    pub(super) records: Option<HttpsRecords>,
+    pub(super) names: Names,
     pub(super) may_be_early: bool,
 }
 
@@ -186,7 +185,7 @@ impl Origin {
             return Ok(Made { winner: Winner::Tcp(connection), info });
         }
         let begun = now();
-        let found = find(transports.records.as_ref(), &self.place, self.port).await?;
+        let found = transports.names.find(&self.place, self.port).await?;
         self.look_around(&found.tcp);
         let resolved = now();
         let made = |winner: Winner| {

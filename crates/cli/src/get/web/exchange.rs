@@ -13,9 +13,10 @@ use tokio::time::sleep;
 use self::elsewhere::Elsewhere;
 use super::clients::judge;
 use super::limit::Limit;
-use super::narration::{lines, printable, told};
+use super::narration::{head, printable, told};
 use super::part_of::{Part, content_length, is_same_version, may_be_same_version, validator};
 use super::sink::Sink;
+use super::unpack::Unpacker;
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
 use crate::failure::Failure;
@@ -194,7 +195,20 @@ impl<'a> Exchange<'a> {
         method: &Method,
         has_content: bool,
     ) -> Result<(Response<Body>, Refusal), Failure> {
-        self.ask_of(self.job.clients.of(&url.authority)?, url, method, has_content).await
+        let found = self.ask_of(self.job.clients.of(&url.authority)?, url, method, has_content).await?;
+        if self.job.args.http.include && !self.job.args.http.head {
+            self.show_head(&found.0);
+        }
+        Ok(found)
+    }
+
+    /// Prints the head of a response, unless a part of the body is there already: that is not torn apart.
+    fn show_head(&self, response: &Response<Body>) {
+        let is_amid_body = self.sink.as_ref().is_some_and(|sink| sink.is_stdout() && sink.len() > 0);
+        if !is_amid_body {
+            let head = head(response.version(), response.status(), response.headers());
+            self.job.output.print(&(), || head);
+        }
     }
 
     async fn ask_of(
@@ -259,7 +273,7 @@ impl<'a> Exchange<'a> {
             resumed_at: 0,
         };
         if self.job.args.http.head {
-            self.head = Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
+            self.head = Some(head(parts.version, parts.status, &parts.headers));
             if parts.status.is_client_error() || parts.status.is_server_error() {
                 return Err(refused(&done.url, parts.status, &parts.headers));
             }
@@ -287,8 +301,16 @@ impl<'a> Exchange<'a> {
         if held > 0 && is_part {
             done.resumed_at = held;
         } else {
-            let may_go_on = *method == Method::GET && !self.is_of_a_range();
+            let unpacker = match self.job.args.http.compressed {
+                true => Unpacker::of(&done.url, &parts.headers)?,
+                false => None,
+            };
+            // What was unpacked is no part of what the server has.
+            let may_go_on = *method == Method::GET && !self.is_of_a_range() && unpacker.is_none();
             self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
+            if let Some(sink) = &mut self.sink {
+                sink.unpack_by(unpacker);
+            }
         }
         // These end with their head, whatever it says (RFC 9112 §6.3).
         let is_head_alone = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT;
@@ -325,8 +347,8 @@ impl<'a> Exchange<'a> {
     /// All is there, with what came in earlier attempts.
     async fn commit(&mut self, done: Done) -> Result<Taken, Setback> {
         let sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
-        let (len, resumed_at) = (sink.len(), self.held_at_first);
-        self.limit.settle(sink.commit()).await??;
+        let resumed_at = self.held_at_first;
+        let len = self.limit.settle(sink.commit()).await??;
         Ok(Taken::All(Done { bytes: len.saturating_sub(resumed_at), resumed_at, ..done }))
     }
 
