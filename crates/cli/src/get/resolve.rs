@@ -15,8 +15,8 @@ impl Resolved {
     /// Parses `HOST:PORT:ADDR[,ADDR]..`; addresses of IPv6 may stand in brackets, and as a host they have to.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || "write HOST:PORT:ADDR, as example.org:443:192.0.2.1".to_owned();
-        // The colon behind the host is the first one that is not part of an address.
-        let host_end = text.find(']').unwrap_or_default();
+        // In front of its colon a host that is an address of IPv6 has others, in brackets.
+        let host_end = if text.starts_with('[') { text.find(']').unwrap_or_default() } else { 0 };
         let port = host_end + text[host_end..].find(':').ok_or_else(malformed)? + 1;
         let port_end = port + text[port..].find(':').ok_or_else(malformed)?;
         let server = Authority::parse(&text[..port_end], None)?;
