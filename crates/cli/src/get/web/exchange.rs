@@ -2,8 +2,9 @@
 
 mod copy;
 mod elsewhere;
+mod setback;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fulmar_h3::{Body, Client, ConnectionInfo};
 use http::header::{self, HeaderValue};
@@ -11,6 +12,7 @@ use http::{HeaderMap, Method, Response, StatusCode, Version};
 use tokio::time::sleep;
 
 use self::elsewhere::Elsewhere;
+use self::setback::{Setback, refused};
 use super::clients::judge;
 use super::limit::Limit;
 use super::narration::{head, printable, told};
@@ -68,23 +70,6 @@ enum Taken {
     Nothing(Url, &'static str),
     /// A beginning. The rest comes in another response, from the same URL.
     Beginning(Url, Box<Elsewhere>),
-}
-
-/// Why an attempt has failed, and when another one may succeed.
-struct Setback {
-    failure: Failure,
-    /// None where it is of no use.
-    again: Option<Duration>,
-}
-
-impl From<Failure> for Setback {
-    fn from(failure: Failure) -> Self {
-        let may_pass = matches!(
-            failure,
-            Failure::Http { exit: exit::NOT_CONNECTED | exit::CUT | exit::BROKEN | exit::NO_ADDRESS, .. }
-        );
-        Self { failure, again: may_pass.then_some(Duration::ZERO) }
-    }
 }
 
 impl<'a> Exchange<'a> {
@@ -301,10 +286,8 @@ impl<'a> Exchange<'a> {
         if held > 0 && is_part {
             done.resumed_at = held;
         } else {
-            let unpacker = match self.job.args.http.compressed {
-                true => Unpacker::of(&done.url, &parts.headers)?,
-                false => None,
-            };
+            let is_wanted = self.job.args.http.compressed;
+            let unpacker = is_wanted.then(|| Unpacker::of(&done.url, &parts.headers)).transpose()?.flatten();
             // What was unpacked is no part of what the server has.
             let may_go_on = *method == Method::GET && !self.is_of_a_range() && unpacker.is_none();
             self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
@@ -416,29 +399,4 @@ impl<'a> Exchange<'a> {
         }
         Ok(None)
     }
-}
-
-/// The server refuses.
-fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
-    let hint = match status {
-        StatusCode::UNAUTHORIZED => " (-H 'Authorization: ..' tells it who asks)",
-        StatusCode::NOT_FOUND => " (it has nothing of that name)",
-        StatusCode::METHOD_NOT_ALLOWED => " (-X names another method)",
-        _ => "",
-    };
-    let why = format!("the server answered {status}{hint}");
-    let pause = headers.get(header::RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
-    let may_pass = matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504);
-    Setback {
-        failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
-        again: may_pass.then(|| pause.unwrap_or_default()),
-    }
-}
-
-/// How long a server wants not to be asked: seconds, or until a time (RFC 9110 §10.2.3).
-fn retry_after(text: &str) -> Option<Duration> {
-    if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()
 }
