@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Fetch files
     #[command(after_help = GET_EXAMPLES)]
-    Get(GetArgs),
+    Get(Box<GetArgs>),
     /// Measure throughput, requests or handshakes
     Perf {
         #[command(subcommand)]

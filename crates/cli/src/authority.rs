@@ -115,11 +115,16 @@ fn parse_port(text: &str, rest: &str, default_port: Option<u16>) -> Result<u16, 
     port.ok_or_else(|| format!("`{text}` has no valid port"))
 }
 
-/// A host name or IPv4 address, in lower case.
-fn check_name(host: &str) -> Result<String, String> {
+/// A host name or IPv4 address, in lower case. One of other letters than ASCII has is written as DNS knows it (UTS #46).
+fn check_name(name: &str) -> Result<String, String> {
+    let host = match name.is_ascii() {
+        true => name.to_owned(),
+        false => idna::domain_to_ascii(name).map_err(|_| format!("`{name}` is no host name"))?,
+    };
+    let host = host.as_str();
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if host.is_empty() || host.len() > NAME_MAX || !host.bytes().all(legal) {
-        return Err(format!("`{host}` is no host name (write others than ASCII as punycode)"));
+        return Err(format!("`{host}` is no host name"));
     }
     // What ends in a number is an address or nothing (RFC 3986 §7.4 warns of the old forms with fewer parts).
     // A dot at the end says that a name is complete (RFC 3986 §3.2.2).

@@ -121,15 +121,13 @@ impl Failure {
         matches!(self, Self::AlreadyTold { sentences: 1, .. })
     }
 
-    /// Whether it is told as an object as well. The lab's results have objects of their own, and what cannot be written cannot be told
-    /// there either.
+    /// Whether it is told as an object as well. The runs and goals of the lab have objects of their own, and what cannot be written cannot
+    /// be told there either.
     pub(crate) fn is_object(&self) -> bool {
         !matches!(
             self,
             Self::AlreadyTold { .. }
                 | Self::StandardOutput(_)
-                | Self::Scenario(_)
-                | Self::Run(_)
                 | Self::RunsFailed(_)
                 | Self::GoalsMissed(_)
                 | Self::UnsupportedCase(_)

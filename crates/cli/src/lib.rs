@@ -122,7 +122,7 @@ fn run(command: Command, output: Output) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, output),
         Command::Serve(args) => serve::run(&args, output),
-        Command::Get(args) => get::run(args, output),
+        Command::Get(args) => get::run(*args, output),
         Command::Interop { command } => interop::run(command, output),
         Command::Lab { command } => lab::run(command, output),
         Command::Qlog { command } => qlog::run(&command, output),

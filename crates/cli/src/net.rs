@@ -31,6 +31,7 @@ use crate::args::{Cipher, TrustArgs};
 use crate::authority::ListenAddr;
 use crate::descriptors;
 use crate::failure::Failure;
+use crate::get::{HttpArgs, Resolved};
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
 
@@ -163,7 +164,7 @@ pub(crate) fn web_client(
     transport: &Transport,
     (endpoint, binds): (Option<Endpoint>, &Binds),
     sessions: Arc<SessionStore>,
-    http3_only: bool,
+    http: &HttpArgs,
 ) -> Result<(fulmar_h3::Client, Refusal), Failure> {
     let (tls, refusal) = tls::web_config(trust, cipher)?;
     let mut for_quic = tls.clone();
@@ -179,7 +180,10 @@ pub(crate) fn web_client(
         None => builder.tcp_only(true),
     };
     let builder = builder.locals(binds.locals()).tcp_locals(binds.tcp_locals());
-    let client = builder.http3_only(http3_only).build();
+    let builder = http.resolve.iter().fold(builder, |builder, Resolved { server, addresses }| {
+        builder.resolve(&server.host, server.port, addresses.clone())
+    });
+    let client = builder.http3_only(http.http3_only).build();
     Ok((client.map_err(|error| Failure::Tls(error.to_string()))?, refusal))
 }
 

@@ -35,6 +35,7 @@ use tower_service::Service;
 pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative};
 pub use self::builder::ClientBuilder;
 pub use self::connection::ClientConnection;
+use self::dns::{Given, Names};
 pub use self::info::ConnectionInfo;
 use self::origin::{Origin, Route, TCP_REQUESTS_MAX, Transports, has_arrived};
 use self::quic::Quic;
@@ -100,7 +101,8 @@ impl Client {
             http3: Arc::new(config),
             closing: Arc::default(),
         };
-        let transports = Transports { quic, tcp: None, records: None, may_be_early: false };
+        let transports =
+            Transports { quic, tcp: None, names: Names::new(None, Given::new()), may_be_early: false };
         Self { transports: Arc::new(transports), origins: Arc::default() }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{Endpoint, Instant, RecvStream, SendStream};
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, RequestHead};
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header, request};
 use http_body_util::Empty;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -61,6 +61,10 @@ pub trait HttpService: Clone + Send + 'static {
         request.extensions_mut().insert(about.received_at);
         self.respond(request)
     }
+
+    /// Hears of a request that is answered without it: with 431, as its head is too large and was not kept, or with 425, as it is an
+    /// unsafe one of early data. For logs; nothing is to be done.
+    fn on_refused(&self, _about: About, _status: StatusCode, _head: Option<&request::Parts>) {}
 }
 
 /// What is known of a request beside itself.
@@ -315,6 +319,7 @@ async fn serve_request<S: HttpService>(request: NewRequest, service: S) {
             Some(Event::Request(head)) => head,
             Some(Event::Refused(_)) => {
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                service.on_refused(about(&shared), status, None);
                 return outgoing.send_response(bare(status), true).await;
             }
             _ => return Err(fulmar_h3_proto::SendError::Closed.into()),
@@ -345,6 +350,7 @@ async fn answer<S: HttpService>(
 ) -> Result<(), Error> {
     outgoing.set_priority(head.priority);
     if head.is_too_early() {
+        service.on_refused(about(shared), StatusCode::TOO_EARLY, Some(&head.parts));
         return outgoing.send_response(bare(StatusCode::TOO_EARLY), true).await;
     }
     let parts = head.parts;
@@ -358,13 +364,17 @@ async fn answer<S: HttpService>(
         let bytes = shared.with(|state| state.h3.send_response(outgoing.id(), &go_on, false))?;
         outgoing.send_informational(bytes).await?;
     }
-    let about = About {
+    let request = Request::from_parts(parts, Body::new(incoming));
+    let response = service.respond_knowing(request, about(shared)).await.map_err(Error::Body)?;
+    outgoing.send_response(response, has_body).await
+}
+
+/// What is known of a request that has just come.
+fn about(shared: &Shared) -> About {
+    About {
         remote: RemoteAddress(shared.quic.remote_address()),
         received_at: ReceivedAt(shared.quic.received_at()),
-    };
-    let request = Request::from_parts(parts, Body::new(incoming));
-    let response = service.respond_knowing(request, about).await.map_err(Error::Body)?;
-    outgoing.send_response(response, has_body).await
+    }
 }
 
 /// A response of a status alone.

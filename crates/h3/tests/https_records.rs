@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use fulmar::{Endpoint, tls};
-use fulmar_h3::{ALPN, Client, ConnectionInfo, Error, Server};
+use fulmar_h3::{ALPN, Client, ClientBuilder, ConnectionInfo, Error, Server};
 use http::{Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
@@ -130,9 +130,13 @@ impl Identity {
     }
 
     fn client(&self, dns: &NameServer) -> Client {
+        self.builder(dns).build().unwrap()
+    }
+
+    fn builder(&self, dns: &NameServer) -> ClientBuilder {
         let mut roots = RootCertStore::empty();
         roots.add(self.cert.clone()).unwrap();
-        Client::builder().roots(roots).name_servers(vec![dns.address]).build().unwrap()
+        Client::builder().roots(roots).name_servers(vec![dns.address])
     }
 
     fn key(&self) -> PrivatePkcs8KeyDer<'static> {
@@ -190,6 +194,22 @@ async fn a_record_leads_to_http3_at_another_port() {
     assert_eq!(response.into_body().bytes(100).await.unwrap(), "hello");
     client.close().await;
     assert!(dns.asked().contains(&"one.test".to_owned()), "{:?}", dns.asked());
+}
+
+#[tokio::test]
+async fn addresses_that_are_given_go_before_those_of_dns() {
+    let identity = Identity::new();
+    let served = identity.serve_udp();
+    // Nobody is there.
+    let records = vec![record(1, "", &[alpn(&["h3"]), port(1), loopback()])];
+    let name = format!("_{served}._https.one.test");
+    let dns = NameServer::start(&[(&name, records)]).await;
+    let given = identity.builder(&dns).resolve("One.test", served, vec![Ipv4Addr::LOCALHOST.into()]);
+    let client = given.build().unwrap();
+    let response = client.get(format!("https://one.test:{served}/")).await.unwrap();
+    assert_eq!((response.version(), remote(&response).port()), (Version::HTTP_3, served));
+    client.close().await;
+    assert!(dns.asked().is_empty(), "{:?}", dns.asked());
 }
 
 #[tokio::test]

@@ -20,11 +20,14 @@ Examples:
   fulmar get -C - --retry 5 https://example.org/large.iso    go on where it was cut
   fulmar get -d name=value -o - https://example.org/form
   fulmar get -T photo.jpg https://example.org/photo.jpg
+  fulmar get -i --resolve example.org:443:192.0.2.1 https://example.org/
   fulmar get https://localhost:4433/a.bin --pin sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 
 HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. Files are written to a temporary name and get their own
 name when they are complete; a file of that name is replaced, also a read-only one, for that is up to the directory. Where two URLs end in
 the same name, the second file becomes NAME.2.
+
+Proxies that the environment names (HTTPS_PROXY, ALL_PROXY) are not followed: servers are asked directly, and a note says so.
 
 With --json each file has an object, and so have all of them together. `duration_s` begins with the first attempt to connect, and `timing` says
 what of it the handshake took; with --hq, as for `perf client`, it begins behind the handshake, which is `handshake_ms`.
@@ -32,7 +35,7 @@ what of it the handshake took; with --hq, as for `perf client`, it begins behind
 Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
 cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above) or sent on where -L is missing, 23
 what comes cannot be written, 26 what is to be sent cannot be read, 28 --max-time is over, 47 too many redirects, 56 the connection failed,
-60 the certificate was refused, 65 what was piped in would have to be sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
+60 the certificate was refused, 61 what came cannot be unpacked, 65 what was piped in would have to be sent again, 130 interrupted. Of several failures the first one counts. Where standard output is a pipe (-o -) that nobody reads any more,
 the rest is not fetched, and that is no failure.";
 
 #[derive(Debug, Args)]
@@ -42,7 +45,7 @@ pub(crate) struct GetArgs {
     pub(crate) urls: Vec<String>,
 
     /// Where to write to: a directory that exists, a file (for one URL), or `-` for standard output. Default: the directory one is in;
-    /// standard output for what answers --data and --upload-file
+    /// standard output for what answers --data and --upload-file, and with --include
     #[arg(short, long = "out", visible_alias = "output", value_name = "PATH", allow_hyphen_values = true)]
     pub(crate) out: Option<PathBuf>,
 

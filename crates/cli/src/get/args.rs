@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::resolve::Resolved;
 use crate::duration::parse_duration;
 use crate::size::parse_size;
 
@@ -50,6 +51,14 @@ pub(crate) struct HttpArgs {
     #[arg(short = 'T', long, value_name = "FILE", conflicts_with = "head", allow_hyphen_values = true)]
     pub(crate) upload_file: Option<PathBuf>,
 
+    /// Print the head of each response as well, to standard output; the body follows there, if -o and -O name no other place
+    #[arg(short = 'i', long, visible_alias = "show-headers")]
+    pub(crate) include: bool,
+
+    /// Ask for content that is compressed (gzip), and unpack what comes
+    #[arg(long, conflicts_with_all = ["continue_at", "range"])]
+    pub(crate) compressed: bool,
+
     /// Ask for the head of the response alone, and print it
     #[arg(short = 'I', long)]
     pub(crate) head: bool,
@@ -93,14 +102,18 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "N", default_value_t = PARALLEL_DEFAULT, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) parallel: u16,
 
+    /// Find this server at this address, whatever DNS says of it: `example.org:443:192.0.2.1`, several separated by commas
+    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolved::parse)]
+    pub(crate) resolve: Vec<Resolved>,
+
     /// Never go over to HTTP/2 or HTTP/1.1 over TCP
     #[arg(long)]
     pub(crate) http3_only: bool,
 
     /// Speak HTTP/0.9 over QUIC (ALPN hq-interop) as servers of interoperability tests do; only -o, --hold, --reconnect, --0rtt and the
     /// options of other groups count then
-    #[arg(hide_short_help = true, long, conflicts_with_all = ["request", "headers", "user", "range", "user_agent", "data", "data_binary", "upload_file", "head",
-        "location", "continue_at", "retry", "max_time", "limit_rate", "parallel", "http3_only"])]
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["request", "headers", "user", "range", "user_agent", "data", "data_binary", "upload_file", "include", "compressed", "head",
+        "location", "continue_at", "retry", "max_time", "limit_rate", "parallel", "resolve", "http3_only"])]
     pub(crate) hq: bool,
 }
 

@@ -14,6 +14,7 @@ pub(super) const TOO_LATE: u8 = 28;
 pub(super) const REDIRECTS: u8 = 47;
 pub(super) const BROKEN: u8 = 56;
 pub(super) const CERTIFICATE: u8 = 60;
+pub(super) const ENCODING: u8 = 61;
 pub(super) const SENT_ONCE: u8 = 65;
 
 /// That of a failure, of which other commands tell by another one.

@@ -6,6 +6,8 @@ pub(crate) mod exit;
 mod fetch;
 mod name;
 mod place;
+mod proxy;
+mod resolve;
 mod sessions;
 mod stuck;
 mod url;
@@ -36,6 +38,7 @@ pub(crate) use self::args::HttpArgs;
 use self::fetch::Fetcher;
 pub(crate) use self::name::local_names;
 use self::place::Place;
+pub(crate) use self::resolve::Resolved;
 use self::stuck::Arrivals;
 pub(crate) use self::url::Url;
 
@@ -80,6 +83,11 @@ struct Fetched<'a> {
 
 /// Fetches all files, from all servers at once.
 pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
+    if !args.quiet
+        && let Some(sentence) = proxy::unused(&args.urls, |name| std::env::var(name).ok())
+    {
+        output.note(&sentence);
+    }
     if !args.http.hq {
         return web::run(args, output);
     }

@@ -15,11 +15,13 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// What `-o` names. Without it, what answers an upload gets no name: it could be that of the file that was sent.
+    /// What `-o` names. Without it, what answers an upload gets no name: it could be that of the file that was sent. And what follows its
+    /// head follows it on standard output.
     pub(super) fn of(args: &GetArgs) -> Result<Self, Failure> {
         let out = args.out_dir();
+        let is_shown = args.http.sends() || (args.http.include && args.http.continue_at.is_none());
         let place = match out {
-            _ if args.out.is_none() && args.http.sends() && !args.http.remote_name => Self::Stdout,
+            _ if args.out.is_none() && is_shown && !args.http.remote_name => Self::Stdout,
             _ if out.as_os_str() == "-" => Self::Stdout,
             _ if out.is_dir() => Self::Directory(out.to_owned()),
             // Only what ends in a separator is surely meant to be one.

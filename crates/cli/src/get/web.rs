@@ -10,6 +10,7 @@ mod part_of;
 mod redirect;
 mod request;
 mod sink;
+mod unpack;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -27,7 +28,7 @@ use self::exchange::{Done, Exchange};
 use self::limit::Limit;
 use self::request::Asked;
 use super::place::Place;
-use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, exit, local_names, sessions};
+use super::{ASK_AFTER, CLEANUP_MAX, HttpArgs, Item, Url, exit, local_names, sessions};
 use crate::args::GetArgs;
 use crate::duration::Span;
 use crate::failure::{EXIT_FAILURE, Failure};
@@ -97,7 +98,7 @@ pub(super) fn run(mut args: GetArgs, output: Output) -> Result<(), Failure> {
     // What answers HEAD has no body: an empty file would be all that comes of it.
     args.http.head |= args.http.request.as_deref() == Some(Method::HEAD.as_str());
     let place = Place::of(&args)?;
-    if output.is_json() && (place == Place::Stdout || args.http.head) {
+    if output.is_json() && (place == Place::Stdout || args.http.head || args.http.include) {
         return Err(Failure::Usage("--json and the response cannot both go to standard output".to_owned()));
     }
     let items = plan(&args, &place)?;
@@ -166,7 +167,7 @@ fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
 
 /// How many of so many URLs are fetched at a time. On standard output they come one after the other, as they were named.
 fn at_once(args: &GetArgs, place: &Place, urls: usize) -> usize {
-    let in_a_row = *place == Place::Stdout || args.http.head;
+    let in_a_row = *place == Place::Stdout || args.http.head || args.http.include;
     if in_a_row { 1 } else { usize::from(args.http.parallel).min(urls) }
 }
 
@@ -279,7 +280,8 @@ fn tell(job: &Job, item: &Item, done: &Done, duration: Duration) {
 }
 
 fn summarise(job: &Job, total: &Total, duration: Duration) {
-    let is_silent = job.args.quiet || job.place == Place::Stdout || job.args.http.head;
+    let HttpArgs { head, include, .. } = job.args.http;
+    let is_silent = job.args.quiet || job.place == Place::Stdout || head || include;
     if is_silent && !job.output.is_json() {
         return;
     }

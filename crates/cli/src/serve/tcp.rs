@@ -28,6 +28,7 @@ use tracing::{debug, info};
 
 use self::pulse::{Beating, Pulse};
 use super::phase::{Phase, reached};
+use super::told::Asked;
 use super::transfers::Transfers;
 use super::web::{Web, WebBody};
 use crate::descriptors;
@@ -181,7 +182,7 @@ impl Tcp {
         if let Err(error) = result {
             debug!(%remote, "a connection over TCP failed: {error}");
             if let Some(status) = refusal(&*error) {
-                self.web.tell_refused(remote, status);
+                self.web.tell_refused(Asked::unread(remote, "HTTP/1.1"), status);
             }
         }
     }

@@ -43,10 +43,10 @@ impl Asked {
         Self { remote, protocol, method: request.method.clone(), target }
     }
 
-    /// A request of HTTP/1.1 of which nothing could be read.
-    pub(super) fn unread(remote: SocketAddr) -> Self {
+    /// A request of which nothing could be read.
+    pub(super) fn unread(remote: SocketAddr, protocol: &'static str) -> Self {
         let method = Method::from_bytes(b"-").unwrap_or_default();
-        Self { remote, protocol: "HTTP/1.1", method, target: None }
+        Self { remote, protocol, method, target: None }
     }
 }
 

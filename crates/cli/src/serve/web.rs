@@ -74,9 +74,9 @@ impl<B: Send + 'static> Service<Request<B>> for Web {
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 impl Web {
-    /// Tells of a request that could not be read and was refused.
-    pub(super) fn tell_refused(&self, remote: SocketAddr, status: StatusCode) {
-        self.0.tale.begin(Asked::unread(remote)).status(status);
+    /// Tells of a request that was refused before it came here.
+    pub(super) fn tell_refused(&self, asked: Asked, status: StatusCode) {
+        self.0.tale.begin(asked).status(status);
     }
 
     /// The response to a request, whose body is of no interest; when it had come, if that is known.
@@ -108,6 +108,12 @@ impl HttpService for WebOverHttp3 {
         // The body is of no interest.
         let request = request.into_parts().0;
         Ok(self.0.answer(request, about.remote.0, Some(about.received_at.0)).await?)
+    }
+
+    fn on_refused(&self, about: About, status: StatusCode, head: Option<&request::Parts>) {
+        let remote = about.remote.0;
+        let asked = head.map_or_else(|| Asked::unread(remote, "HTTP/3.0"), |head| Asked::of(remote, head));
+        self.0.tell_refused(asked, status);
     }
 }
 

@@ -214,6 +214,25 @@ fn floods_of_fields_are_refused() {
 }
 
 #[test]
+fn a_request_that_is_too_large_has_a_line_in_the_log() {
+    let fill = |www: &std::path::Path| fs::write(www.join("index.html"), "home").expect("a file");
+    let mut site = Site::new("hostile-log", fill, &[]);
+    runtime().block_on(async {
+        let attacker = Attacker::new(&site).await;
+        let (mut send, mut recv) = attacker.open().await.expect("a stream");
+        // A server may have refused it in the middle.
+        let _ = send.write_all(&headers(&[&GET[..], &[0xc5; 16_000]].concat())).await;
+        recv.read_chunk(usize::MAX, true).await.expect("an answer").expect("an answer");
+        attacker.endpoint.close(NO_ERROR, b"");
+    });
+    let line = site.server.next_object();
+    for (key, value) in [("kind", "request"), ("protocol", "HTTP/3.0"), ("method", "-"), ("path", "")] {
+        assert_eq!(line[key], value, "{line}");
+    }
+    assert_eq!(line["status"], 431, "{line}");
+}
+
+#[test]
 fn readers_that_take_nothing_hold_little() {
     attack("hostile-readers", async |site| {
         let mut slow = Vec::new();

@@ -134,6 +134,10 @@ fn a_setting_changes_the_run() {
 #[test]
 fn what_does_not_exist_is_wrong_usage() {
     finish(fulmar(&["lab", "run", "mars/attacks"])).failed(2, &["mars/attacks", "fulmar lab list"]);
+    let told = finish(fulmar(&["lab", "run", "mars/attacks", "--json"])).failed(2, &["mars/attacks"]);
+    let objects = told.objects();
+    assert_eq!((objects.len(), &objects[0]["kind"]), (1, &"failure".into()));
+    assert_eq!(told.stderr(), format!("fulmar: {}\n", objects[0]["error"].as_str().expect("a sentence")));
     finish(fulmar(&["lab", "run", "deep-space/minute", "--set", "link.speed=1"]))
         .failed(2, &["deep-space/minute", "unknown field `speed`"]);
     let dir = TestDir::new("lab-usage");

@@ -30,6 +30,7 @@ mod test_dir;
 mod watch;
 mod web;
 mod web_changes;
+mod web_curl;
 mod web_get;
 mod web_parts;
 mod web_stuck;

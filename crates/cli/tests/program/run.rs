@@ -19,6 +19,10 @@ pub(crate) fn fulmar(arguments: &[&str]) -> Command {
         .env_remove("SSLKEYLOGFILE")
         .env_remove("QLOGDIR")
         .env_remove("RUST_LOG")
+        .env_remove("https_proxy")
+        .env_remove("HTTPS_PROXY")
+        .env_remove("all_proxy")
+        .env_remove("ALL_PROXY")
         .env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .stdin(Stdio::null());
     command

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use fulmar::{
@@ -14,7 +14,7 @@ use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::dns::HttpsRecords;
+use super::dns::{Given, HttpsRecords, Names};
 use super::origin::Transports;
 use super::quic::Quic;
 use super::tcp::{Tcp, Windows};
@@ -39,6 +39,7 @@ pub struct ClientBuilder {
     has_no_early_data: bool,
     has_no_https_records: bool,
     name_servers: Vec<SocketAddr>,
+    given: Given,
 }
 
 impl ClientBuilder {
@@ -141,6 +142,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Finds a server at these addresses instead of those that DNS has; its HTTPS records are not asked for then. The server has to prove
+    /// its own name there all the same. Where no address is given, none is found.
+    #[must_use]
+    pub fn resolve(mut self, host: &str, port: u16, addresses: Vec<IpAddr>) -> Self {
+        self.given.insert((host.to_ascii_lowercase(), port), addresses);
+        self
+    }
+
     /// The client, with a socket of its own if no endpoint was given. Where this machine gives none, requests go over TCP.
     ///
     /// # Errors
@@ -173,6 +182,7 @@ impl ClientBuilder {
         let windows = Windows::like(quic.transport());
         let fields_max = self.http3.decoder.fields_max;
         let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
+        let records = (!self.has_no_https_records).then(|| HttpsRecords::new(&self.name_servers)).flatten();
         let transports = Transports {
             quic: Quic {
                 endpoint,
@@ -182,7 +192,7 @@ impl ClientBuilder {
                 closing: Arc::default(),
             },
             tcp: (!self.is_http3_only).then(|| Tcp::new(tls, self.tcp_locals, windows, fields_max)),
-            records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
+            names: Names::new(records, self.given),
             may_be_early: !self.has_no_early_data,
         };
         Ok(Client { transports: Arc::new(transports), origins: Arc::new(Mutex::new(BTreeMap::new())) })

@@ -1,5 +1,6 @@
 //! Asking DNS where a server is: its addresses, as the system gives them, and its HTTPS records (RFC 9460) beside that.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,17 +19,6 @@ use super::service::{
 };
 use crate::error::Error;
 
-/// The addresses of a name, as the system gives them, the families in turn.
-pub(super) async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-    let found = tokio::net::lookup_host((host, port)).await.map_err(Error::Resolve)?;
-    let addresses = in_turn(found);
-    if addresses.is_empty() {
-        let none = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-        return Err(Error::Resolve(none));
-    }
-    Ok(addresses)
-}
-
 /// How long a request waits for HTTPS records when the addresses of its server are known, and for the addresses when records have come
 /// that name some.
 const BEHIND_MAX: Duration = Duration::from_millis(50);
@@ -45,6 +35,96 @@ const ATTEMPTS_MAX: usize = 2;
 
 /// How many answers are remembered, for as long as they are good.
 const CACHE_MAX: u64 = 512;
+
+/// Finds the addresses of servers.
+#[derive(Clone)]
+pub(super) struct Names {
+    /// Nothing, if DNS is asked for addresses alone.
+    records: Option<HttpsRecords>,
+    given: Arc<Given>,
+}
+
+/// The addresses of some servers, by name and port, whatever DNS says of them.
+pub(super) type Given = BTreeMap<(String, u16), Vec<IpAddr>>;
+
+impl Names {
+    pub(super) fn new(records: Option<HttpsRecords>, given: Given) -> Self {
+        Self { records, given: Arc::new(given) }
+    }
+
+    /// The addresses of a name: those that are given, or as the system gives them, the families in turn.
+    pub(super) async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+        if let Some(addresses) = self.given(host, port) {
+            return Ok(addresses.iter().map(|address| SocketAddr::new(*address, port)).collect());
+        }
+        let found = tokio::net::lookup_host((host, port)).await.map_err(Error::Resolve)?;
+        let addresses = in_turn(found);
+        if addresses.is_empty() {
+            let none = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
+            return Err(Error::Resolve(none));
+        }
+        Ok(addresses)
+    }
+
+    fn given(&self, host: &str, port: u16) -> Option<&[IpAddr]> {
+        if self.given.is_empty() {
+            return None;
+        }
+        self.given.get(&(host.to_ascii_lowercase(), port)).map(Vec::as_slice)
+    }
+
+    /// Finds where to connect to. HTTPS records are asked for beside the addresses, and do not put off a request by more than
+    /// [`BEHIND_MAX`]; where the system knows no address, by [`ALONE_MAX`]. They are not asked for where addresses are given.
+    ///
+    /// # Errors
+    /// [`Error::Resolve`] if there is neither an address nor a record that leads to one.
+    pub(super) async fn find(&self, host: &str, port: u16) -> Result<Found, Error> {
+        let may_have = may_have_records(host) && self.given(host, port).is_none();
+        let Some(records) = self.records.as_ref().filter(|_| may_have) else {
+            return Ok(Found::of(&self.resolve(host, port).await?, &[]));
+        };
+        join(self.resolve(host, port), self.services(records, host, port)).await
+    }
+
+    /// The services of a server, with their addresses; none, if there are no records or they cannot be had.
+    async fn services(&self, records: &HttpsRecords, host: &str, port: u16) -> Vec<Located> {
+        let (mut name, mut owner) = (name_of(host, port), host.to_owned());
+        for _ in 0..=ALIASES_MAX {
+            match understand(records.ask(&name).await) {
+                Said::Services(services) => return self.locate(services, host, &owner, port).await,
+                Said::Alias(target) => (name, owner) = (target.clone(), target),
+                // An alias without a service: what the server is, it is at the addresses of that name (RFC 9460 §3).
+                Said::Nothing if owner != host => {
+                    let addresses = self.resolve(&owner, port).await.unwrap_or_default();
+                    let located = Located { addresses, at_own: None, has_http3: true, has_tcp: true };
+                    return vec![located];
+                }
+                Said::Nothing => return Vec::new(),
+            }
+        }
+        tracing::debug!(host, "too many aliases");
+        Vec::new()
+    }
+
+    /// Gives services their addresses: the hints, or those of the name that the record leads to.
+    async fn locate(&self, services: Vec<Service>, host: &str, owner: &str, port: u16) -> Vec<Located> {
+        let mut located = Vec::new();
+        for service in services {
+            let Service { target, port: own_port, hints, has_http3, has_tcp } = service;
+            let port = own_port.unwrap_or(port);
+            let target = if target.is_empty() { owner } else { &target };
+            let addresses: Vec<SocketAddr> = hints.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+            let at_own = target.eq_ignore_ascii_case(host).then_some(port);
+            let addresses = if addresses.is_empty() && at_own.is_none() {
+                self.resolve(target, port).await.unwrap_or_default()
+            } else {
+                addresses
+            };
+            located.push(Located { addresses, at_own, has_http3, has_tcp });
+        }
+        located
+    }
+}
 
 /// Asks for HTTPS records.
 #[derive(Clone)]
@@ -70,26 +150,6 @@ impl HttpsRecords {
         Some(Self(Arc::new(resolver.ok()?)))
     }
 
-    /// The services of a server, with their addresses; none, if there are no records or they cannot be had.
-    async fn services(&self, host: &str, port: u16) -> Vec<Located> {
-        let (mut name, mut owner) = (name_of(host, port), host.to_owned());
-        for _ in 0..=ALIASES_MAX {
-            match understand(self.ask(&name).await) {
-                Said::Services(services) => return locate(services, host, &owner, port).await,
-                Said::Alias(target) => (name, owner) = (target.clone(), target),
-                // An alias without a service: what the server is, it is at the addresses of that name (RFC 9460 §3).
-                Said::Nothing if owner != host => {
-                    let addresses = resolve(&owner, port).await.unwrap_or_default();
-                    let located = Located { addresses, at_own: None, has_http3: true, has_tcp: true };
-                    return vec![located];
-                }
-                Said::Nothing => return Vec::new(),
-            }
-        }
-        tracing::debug!(host, "too many aliases");
-        Vec::new()
-    }
-
     async fn ask(&self, name: &str) -> Vec<Record> {
         let Ok(mut full) = Name::from_utf8(name) else { return Vec::new() };
         // Without the domains that the system would try behind it.
@@ -111,18 +171,6 @@ impl HttpsRecords {
         records.truncate(RECORDS_MAX);
         records
     }
-}
-
-/// Finds where to connect to. HTTPS records are asked for beside the addresses, and do not put off a request by more than
-/// [`BEHIND_MAX`]; where the system knows no address, by [`ALONE_MAX`].
-///
-/// # Errors
-/// [`Error::Resolve`] if there is neither an address nor a record that leads to one.
-pub(super) async fn find(records: Option<&HttpsRecords>, host: &str, port: u16) -> Result<Found, Error> {
-    let Some(records) = records.filter(|_| may_have_records(host)) else {
-        return Ok(Found::of(&resolve(host, port).await?, &[]));
-    };
-    join(resolve(host, port), records.services(host, port)).await
 }
 
 /// Waits for addresses and records as long as is worth while, and says what they come to.
@@ -150,25 +198,6 @@ async fn join(
         Err(error) if found.quic.is_empty() && found.tcp.is_empty() => Err(error),
         _ => Ok(found),
     }
-}
-
-/// Gives services their addresses: the hints, or those of the name that the record leads to.
-async fn locate(services: Vec<Service>, host: &str, owner: &str, port: u16) -> Vec<Located> {
-    let mut located = Vec::new();
-    for service in services {
-        let Service { target, port: own_port, hints, has_http3, has_tcp } = service;
-        let port = own_port.unwrap_or(port);
-        let target = if target.is_empty() { owner } else { &target };
-        let addresses: Vec<SocketAddr> = hints.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
-        let at_own = target.eq_ignore_ascii_case(host).then_some(port);
-        let addresses = if addresses.is_empty() && at_own.is_none() {
-            resolve(target, port).await.unwrap_or_default()
-        } else {
-            addresses
-        };
-        located.push(Located { addresses, at_own, has_http3, has_tcp });
-    }
-    located
 }
 
 fn name_server(address: &SocketAddr) -> NameServerConfig {

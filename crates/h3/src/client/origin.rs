@@ -1,33 +1,31 @@
 //! A server as the client knows it: its connections, where else it is found, and whether QUIC reaches it.
 
+mod state;
+
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fulmar::{ConnectionError, Instant};
 use http::HeaderMap;
 use http::header::{AGE, ALT_SVC};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub(super) use self::state::State;
 use super::alt_svc::{AltSvc, Known, Used, seconds};
 use super::connection::ClientConnection;
 use super::dial::{Dial, Made};
-use super::dns::{HttpsRecords, find};
+use super::dns::Names;
 use super::info::ConnectionInfo;
 use super::network::Vantage;
 use super::quic::Quic;
 use super::race::{Attempt, Race, Winner};
-use super::tcp::{Pool, Tcp, TcpConnection};
+use super::tcp::{Tcp, TcpConnection};
 use crate::error::Error;
 use crate::shared::now;
 
 /// How long QUIC has to connect before TCP is tried beside it. Both handshakes need a round trip or more, so where QUIC gets through it
 /// is first on any path; where it does not, this is what it costs, once.
 pub(super) const HEAD_START: Duration = Duration::from_millis(200);
-
-/// For how long TCP is taken at once after QUIC has failed; twice as long after each further time, up to the maximum.
-const BROKEN_FIRST: Duration = Duration::from_secs(5 * 60);
-const BROKEN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many requests to a server are under way at once over TCP. The next ones wait until the body of one was read or dropped.
 pub(super) const TCP_REQUESTS_MAX: usize = 100;
@@ -49,34 +47,6 @@ pub(super) struct Origin {
     dials: Semaphore,
 }
 
-/// What is known of it while requests go there.
-#[derive(Debug, Default)]
-pub(super) struct State {
-    http3: Option<ClientConnection>,
-    tcp: Pool,
-    /// Where QUIC has reached it, and which alternative service that is.
-    last: Option<(SocketAddr, Option<Arc<Used>>)>,
-    /// Whether QUIC is tried beside requests over TCP.
-    pub(super) is_quic_tried: bool,
-    /// How often the server has named new places, or this end has moved to another network. Attempts that began before say nothing of what
-    /// is now.
-    pub(super) generation: u64,
-    broken: Option<Broken>,
-    /// Where this end was when it last connected.
-    vantage: Option<Vantage>,
-    /// The connection that is being made, or the last of them, while somebody waits for it.
-    dial: Weak<Dial>,
-    /// Whether the last that was made is one of HTTP/1.1, which requests do not share.
-    is_unshared: bool,
-}
-
-/// QUIC did not get through.
-#[derive(Debug, Clone, Copy)]
-struct Broken {
-    until: Instant,
-    times: u32,
-}
-
 /// A connection for a request.
 pub(super) enum Route {
     Http3(ClientConnection, ConnectionInfo),
@@ -89,8 +59,7 @@ pub(super) struct Transports {
     pub(super) quic: Quic,
     /// Nothing, if HTTP/3 is all that is wanted.
     pub(super) tcp: Option<Tcp>,
-    /// Nothing, if DNS is asked for addresses alone.
-    pub(super) records: Option<HttpsRecords>,
+    pub(super) names: Names,
     pub(super) may_be_early: bool,
 }
 
@@ -216,7 +185,7 @@ impl Origin {
             return Ok(Made { winner: Winner::Tcp(connection), info });
         }
         let begun = now();
-        let found = find(transports.records.as_ref(), &self.place, self.port).await?;
+        let found = transports.names.find(&self.place, self.port).await?;
         self.look_around(&found.tcp);
         let resolved = now();
         let made = |winner: Winner| {
@@ -345,72 +314,5 @@ fn info(remote: SocketAddr, is_reused: bool) -> ConnectionInfo {
         connected_in: Duration::ZERO,
         is_reused,
         is_early: false,
-    }
-}
-
-impl State {
-    fn open_http3(&mut self) -> Option<ClientConnection> {
-        self.http3.take_if(|http3| !http3.is_open());
-        self.http3.clone()
-    }
-
-    fn dial_under_way(&self) -> Option<Arc<Dial>> {
-        self.dial.upgrade().filter(|dial| !dial.is_over())
-    }
-
-    /// A connection with early data has not arrived in time: nothing more goes there.
-    fn give_up_early(&mut self, early: &ClientConnection) {
-        self.last = None;
-        self.http3.take_if(|http3| http3.is_same(early));
-    }
-
-    pub(super) fn on_http3(&mut self, http3: ClientConnection) {
-        self.broken = None;
-        self.last = Some((http3.quic().remote_address(), http3.alternative().cloned()));
-        self.http3 = Some(http3);
-        self.is_unshared = false;
-    }
-
-    fn on_winner(&mut self, winner: &Winner) {
-        match winner {
-            Winner::Quic(http3) => self.on_http3(http3.clone()),
-            Winner::Tcp(connection) => {
-                // One that has got through meanwhile is as good.
-                self.http3.take_if(|http3| http3.is_early() || !http3.is_open());
-                let shared = connection.share();
-                self.is_unshared = shared.is_none();
-                if let Some(shared) = shared {
-                    self.tcp.keep(shared);
-                }
-            }
-        }
-    }
-
-    /// What QUIC has failed by is no more, nor what comes of attempts that are under way.
-    fn forget_failures(&mut self) {
-        (self.broken, self.is_quic_tried) = (None, false);
-        self.generation += 1;
-    }
-
-    /// Whether QUIC may get through, and is not tried beside requests over TCP.
-    pub(super) fn may_try_quic(&self) -> bool {
-        !self.is_broken() && !self.is_quic_tried
-    }
-
-    fn is_broken(&self) -> bool {
-        self.broken.is_some_and(|broken| now() < broken.until)
-    }
-
-    /// An attempt of QUIC has failed that began when the server had named new places so often. One of which nothing was sent, because this
-    /// machine has no route, or one that is too narrow, says nothing of whether QUIC gets through.
-    pub(super) fn on_failure(&mut self, generation: u64, error: Option<&Error>) {
-        use ConnectionError::{DatagramsTooLarge, Unsent};
-        let is_unsent = matches!(error, Some(Error::Connection(Unsent(_) | DatagramsTooLarge)));
-        if self.generation != generation || is_unsent {
-            return;
-        }
-        let times = self.broken.map_or(0, |broken| broken.times);
-        let pause = BROKEN_FIRST.saturating_mul(1 << times.min(16)).min(BROKEN_MAX);
-        self.broken = Some(Broken { until: now() + pause, times: times + 1 });
     }
 }

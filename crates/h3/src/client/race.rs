@@ -8,7 +8,6 @@ use tokio::task::JoinHandle;
 
 use super::alt_svc::Used;
 use super::connection::ClientConnection;
-use super::dns::{find, resolve};
 use super::origin::{HEAD_START, Origin, State, Transports};
 use super::service::Found;
 use super::tcp::TcpConnection;
@@ -216,7 +215,7 @@ async fn connect_quic(
     let known = origin.alternatives().at(now());
     for place in known {
         let host = if place.host.is_empty() { &origin.place } else { &place.host };
-        let Ok(found) = resolve(host, place.port).await else { continue };
+        let Ok(found) = transports.names.resolve(host, place.port).await else { continue };
         match transports.quic.connect(&origin.host, &found).await {
             Ok(http3) => return Ok(http3.at_alternative(Some(Used::new(host, &place)))),
             Err(error) => {
@@ -225,7 +224,7 @@ async fn connect_quic(
         }
     }
     if addresses.is_empty() {
-        let found = find(transports.records.as_ref(), &origin.place, origin.port).await?;
+        let found = transports.names.find(&origin.place, origin.port).await?;
         return transports.quic.connect(&origin.host, &found.quic).await;
     }
     transports.quic.connect(&origin.host, addresses).await

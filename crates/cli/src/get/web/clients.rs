@@ -14,7 +14,7 @@ use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::get::{Url, exit};
+use crate::get::{HttpArgs, Url, exit};
 use crate::net::narration::{certificate, closing, quic_and_tls};
 use crate::net::{
     Binds, ConnectionFigures, Family, PathFigures, Transport, for_host, web_client, web_endpoint,
@@ -36,7 +36,7 @@ pub(super) struct Clients {
     cipher: Option<Cipher>,
     transport: Transport,
     sessions: Arc<SessionStore>,
-    http3_only: bool,
+    http: HttpArgs,
     made: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
     /// Others, which share no connection with those.
     spare: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
@@ -80,7 +80,7 @@ impl Clients {
             cipher: args.cipher,
             transport,
             sessions,
-            http3_only: args.http.http3_only,
+            http: args.http.clone(),
             made: Mutex::default(),
             spare: Mutex::default(),
             told: Mutex::default(),
@@ -116,8 +116,7 @@ impl Clients {
         }
         let endpoint = (self.endpoint.clone(), &self.binds);
         let sessions = Arc::clone(&self.sessions);
-        let client =
-            web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
+        let client = web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, &self.http)?;
         made.insert(server.clone(), client.clone());
         Ok(client)
     }
@@ -151,8 +150,11 @@ impl Clients {
             other.port() == remote.port() && other.ip().to_canonical() == remote.ip().to_canonical()
         };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let connection =
-            self.connections().into_iter().find(|found| same(found.remote) && told.insert(found.id))?;
+        // Others to the same address may be on their way, or have failed.
+        let is_complete = |stats: &ConnectionStats| stats.key_exchange.is_some();
+        let mut connections = self.connections().into_iter();
+        let connection = connections
+            .find(|found| same(found.remote) && is_complete(&found.stats) && told.insert(found.id))?;
         Some(connection.stats)
     }
 

@@ -2,8 +2,9 @@
 
 mod copy;
 mod elsewhere;
+mod setback;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fulmar_h3::{Body, Client, ConnectionInfo};
 use http::header::{self, HeaderValue};
@@ -11,11 +12,13 @@ use http::{HeaderMap, Method, Response, StatusCode, Version};
 use tokio::time::sleep;
 
 use self::elsewhere::Elsewhere;
+use self::setback::{Setback, refused};
 use super::clients::judge;
 use super::limit::Limit;
-use super::narration::{lines, printable, told};
+use super::narration::{head, printable, told};
 use super::part_of::{Part, content_length, is_same_version, may_be_same_version, validator};
 use super::sink::Sink;
+use super::unpack::Unpacker;
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
 use crate::failure::Failure;
@@ -67,23 +70,6 @@ enum Taken {
     Nothing(Url, &'static str),
     /// A beginning. The rest comes in another response, from the same URL.
     Beginning(Url, Box<Elsewhere>),
-}
-
-/// Why an attempt has failed, and when another one may succeed.
-struct Setback {
-    failure: Failure,
-    /// None where it is of no use.
-    again: Option<Duration>,
-}
-
-impl From<Failure> for Setback {
-    fn from(failure: Failure) -> Self {
-        let may_pass = matches!(
-            failure,
-            Failure::Http { exit: exit::NOT_CONNECTED | exit::CUT | exit::BROKEN | exit::NO_ADDRESS, .. }
-        );
-        Self { failure, again: may_pass.then_some(Duration::ZERO) }
-    }
 }
 
 impl<'a> Exchange<'a> {
@@ -194,7 +180,20 @@ impl<'a> Exchange<'a> {
         method: &Method,
         has_content: bool,
     ) -> Result<(Response<Body>, Refusal), Failure> {
-        self.ask_of(self.job.clients.of(&url.authority)?, url, method, has_content).await
+        let found = self.ask_of(self.job.clients.of(&url.authority)?, url, method, has_content).await?;
+        if self.job.args.http.include && !self.job.args.http.head {
+            self.show_head(&found.0);
+        }
+        Ok(found)
+    }
+
+    /// Prints the head of a response, unless a part of the body is there already: that is not torn apart.
+    fn show_head(&self, response: &Response<Body>) {
+        let is_amid_body = self.sink.as_ref().is_some_and(|sink| sink.is_stdout() && sink.len() > 0);
+        if !is_amid_body {
+            let head = head(response.version(), response.status(), response.headers());
+            self.job.output.print(&(), || head);
+        }
     }
 
     async fn ask_of(
@@ -259,7 +258,7 @@ impl<'a> Exchange<'a> {
             resumed_at: 0,
         };
         if self.job.args.http.head {
-            self.head = Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
+            self.head = Some(head(parts.version, parts.status, &parts.headers));
             if parts.status.is_client_error() || parts.status.is_server_error() {
                 return Err(refused(&done.url, parts.status, &parts.headers));
             }
@@ -287,8 +286,14 @@ impl<'a> Exchange<'a> {
         if held > 0 && is_part {
             done.resumed_at = held;
         } else {
-            let may_go_on = *method == Method::GET && !self.is_of_a_range();
+            let is_wanted = self.job.args.http.compressed;
+            let unpacker = is_wanted.then(|| Unpacker::of(&done.url, &parts.headers)).transpose()?.flatten();
+            // What was unpacked is no part of what the server has.
+            let may_go_on = *method == Method::GET && !self.is_of_a_range() && unpacker.is_none();
             self.begin_anew(validator(&parts.headers).filter(|_| may_go_on))?;
+            if let Some(sink) = &mut self.sink {
+                sink.unpack_by(unpacker);
+            }
         }
         // These end with their head, whatever it says (RFC 9112 §6.3).
         let is_head_alone = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT;
@@ -325,8 +330,8 @@ impl<'a> Exchange<'a> {
     /// All is there, with what came in earlier attempts.
     async fn commit(&mut self, done: Done) -> Result<Taken, Setback> {
         let sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
-        let (len, resumed_at) = (sink.len(), self.held_at_first);
-        self.limit.settle(sink.commit()).await??;
+        let resumed_at = self.held_at_first;
+        let len = self.limit.settle(sink.commit()).await??;
         Ok(Taken::All(Done { bytes: len.saturating_sub(resumed_at), resumed_at, ..done }))
     }
 
@@ -394,29 +399,4 @@ impl<'a> Exchange<'a> {
         }
         Ok(None)
     }
-}
-
-/// The server refuses.
-fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
-    let hint = match status {
-        StatusCode::UNAUTHORIZED => " (-H 'Authorization: ..' tells it who asks)",
-        StatusCode::NOT_FOUND => " (it has nothing of that name)",
-        StatusCode::METHOD_NOT_ALLOWED => " (-X names another method)",
-        _ => "",
-    };
-    let why = format!("the server answered {status}{hint}");
-    let pause = headers.get(header::RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
-    let may_pass = matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504);
-    Setback {
-        failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
-        again: may_pass.then(|| pause.unwrap_or_default()),
-    }
-}
-
-/// How long a server wants not to be asked: seconds, or until a time (RFC 9110 §10.2.3).
-fn retry_after(text: &str) -> Option<Duration> {
-    if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()
 }

@@ -1,10 +1,15 @@
-//! Messages in words, for `-I` and `-v`.
+//! Messages in words, for `-I`, `-i` and `-v`.
 
-use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, StatusCode, Version};
+
+/// The head of a response.
+pub(super) fn head(version: Version, status: StatusCode, headers: &HeaderMap) -> String {
+    format!("{version:?} {status}\n{}", lines(headers))
+}
 
 /// The fields of a message.
-pub(super) fn lines(headers: &HeaderMap) -> String {
+fn lines(headers: &HeaderMap) -> String {
     let text = |value: &HeaderValue| match value.is_sensitive() {
         true => "(a secret)".to_owned(),
         false => printable(Some(value)),

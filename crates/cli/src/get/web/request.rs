@@ -16,7 +16,7 @@ use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use super::{credentials, exit};
+use super::{credentials, exit, unpack};
 use crate::failure::Failure;
 use crate::get::{HttpArgs, Url};
 
@@ -30,6 +30,8 @@ pub(super) struct Asked {
     pub(super) method: Method,
     fields: Vec<(HeaderName, Option<HeaderValue>)>,
     content: Content,
+    /// Whether content is asked for that is compressed.
+    is_compressed: bool,
     /// Whether a request with the content was made.
     was_sent: AtomicBool,
 }
@@ -65,7 +67,7 @@ impl Asked {
                 "a request names one server: write `Host: NAME[:PORT]` once".to_owned(),
             ));
         }
-        Ok(Self { method, fields, content, was_sent: AtomicBool::new(false) })
+        Ok(Self { method, fields, content, is_compressed: args.compressed, was_sent: AtomicBool::new(false) })
     }
 
     /// Whether it can be asked for again.
@@ -103,6 +105,9 @@ impl Asked {
         let agent = concat!("fulmar/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+        if self.is_compressed {
+            headers.insert(header::ACCEPT_ENCODING, unpack::ACCEPTED);
+        }
         if has_content && matches!(self.content, Content::Form(_)) {
             let form = HeaderValue::from_static("application/x-www-form-urlencoded");
             headers.insert(header::CONTENT_TYPE, form);

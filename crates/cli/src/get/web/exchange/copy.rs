@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use fulmar_h3::Body;
 use http_body::Body as _;
 use indicatif::ProgressBar;
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 
+use super::super::limit::Limit;
 use super::super::pace::Pace;
 use super::super::sink::{Sink, Writing};
 use super::elsewhere::{Elsewhere, SUSPECTED_AFTER};
@@ -29,8 +30,6 @@ const SILENCE_STEP: Duration = Duration::from_secs(1);
 impl Exchange<'_> {
     /// Writes the body, one batch while the next one comes. The inner error is that of the body. What has come is written, too, when the
     /// limit is reached, and when the rest comes elsewhere, which is returned then.
-    ///
-    /// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
     pub(super) async fn copy(
         &mut self,
         done: &mut Done,
@@ -39,40 +38,32 @@ impl Exchange<'_> {
         bar: &ProgressBar,
     ) -> Result<Result<Option<Elsewhere>, fulmar_h3::Error>, Failure> {
         let pace = self.job.args.http.limit_rate.map(|rate| Pace::new(Instant::now(), rate));
-        let is_stream = self.sink.as_ref().is_some_and(Sink::is_stream);
-        let mut batch = Vec::new();
-        let mut writing: Option<Writing> = None;
-        let mut written_at = Instant::now();
         let limit = self.limit.clone();
         let mut over = std::pin::pin!(limit.over());
-        let (mut silence, mut came_at) = (std::pin::pin!(sleep(SUSPECTED_AFTER)), Instant::now());
+        let (mut batches, mut silence) = (Batches::new(self.sink.as_ref()), Silence::new());
         let ended = loop {
-            let mut before = batch.len();
-            let room = BATCH_BYTES - before;
-            let enough = before + pace.as_ref().map_or(room, |pace| pace.at_once().clamp(1, room));
+            let enough = batches.enough(pace.as_ref());
             let more = tokio::select! {
                 biased;
                 failure = &mut over => break Err(failure),
-                more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)) => more,
-                () = &mut silence => {
-                    let is_silent = came_at.elapsed() >= SUSPECTED_AFTER;
-                    if !is_silent || !self.may_go_on_elsewhere(done, expected) {
-                        silence.as_mut().reset((came_at + SUSPECTED_AFTER).max(Instant::now() + SILENCE_STEP).into());
+                more = batches.fill(body, enough) => more,
+                () = silence.passed() => {
+                    if !silence.is_long() || !self.may_go_on_elsewhere(done, expected) {
+                        silence.go_on();
                         continue;
                     }
                     // The rest is what is not written yet.
-                    batch = self.write_all(&mut writing, batch).await?;
-                    before = 0;
+                    batches.write_all(&mut self.sink, &limit).await?;
                     tokio::select! {
                         biased;
                         failure = &mut over => break Err(failure),
-                        more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)) => more,
+                        more = batches.fill(body, enough) => more,
                         rest = self.elsewhere(done) => break Ok(Ok(Some(rest))),
                     }
                 }
             };
-            came_at = Instant::now();
-            let came = (batch.len() - before) as u64;
+            silence.end();
+            let came = batches.take_came();
             done.bytes += came;
             bar.inc(came);
             match more {
@@ -80,10 +71,8 @@ impl Exchange<'_> {
                 Ok(false) => break Ok(Ok(None)),
                 Err(error) => break Ok(Err(error)),
             }
-            // What someone waits for is shown as soon as there is no more of it for now.
-            if batch.len() >= BATCH_BYTES || is_stream || written_at.elapsed() >= WRITE_AFTER {
-                batch = limit.settle(self.write(&mut writing, batch)).await??;
-                written_at = Instant::now();
+            if batches.is_due() {
+                limit.settle(batches.write(&mut self.sink)).await??;
             }
             if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
                 tokio::select! {
@@ -92,55 +81,132 @@ impl Exchange<'_> {
                 }
             }
         };
-        self.write_all(&mut writing, batch).await?;
+        batches.write_all(&mut self.sink, &limit).await?;
         ended
     }
+}
 
-    /// Writes what has come, and waits until it is written. Returns what the next batch goes to.
-    async fn write_all(&mut self, writing: &mut Option<Writing>, batch: Vec<u8>) -> Result<Vec<u8>, Failure> {
-        let limit = self.limit.clone();
-        let spare = match batch.is_empty() {
-            true => batch,
-            false => limit.settle(self.write(writing, batch)).await??,
-        };
-        if let Some(writing) = writing.take() {
-            self.sink = Some(limit.settle(writing.finish()).await??.0);
-        }
-        Ok(spare)
+/// What has come and is to be written, and what is being written.
+///
+/// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
+struct Batches {
+    batch: Vec<u8>,
+    /// The batch before, with the sink.
+    writing: Option<Writing>,
+    written_at: Instant,
+    /// Whether someone waits for it at the other end of the sink.
+    is_stream: bool,
+    /// How much has come that was not counted yet.
+    came: u64,
+}
+
+impl Batches {
+    fn new(sink: Option<&Sink>) -> Self {
+        let is_stream = sink.is_some_and(Sink::is_stream);
+        Self { batch: Vec::new(), writing: None, written_at: Instant::now(), is_stream, came: 0 }
     }
 
-    /// Writes a batch when the one before it is written, and returns what the next one goes to.
-    async fn write(&mut self, writing: &mut Option<Writing>, batch: Vec<u8>) -> Result<Vec<u8>, Failure> {
-        let (sink, mut spare) = match (writing.take(), self.sink.take()) {
+    /// How long the batch may become before it is looked at.
+    fn enough(&self, pace: Option<&Pace>) -> usize {
+        let room = BATCH_BYTES - self.batch.len();
+        self.batch.len() + pace.map_or(room, |pace| pace.at_once().clamp(1, room))
+    }
+
+    /// Waits for a part of a body, and takes those that are there until the batch has `enough` bytes. False at the end; what came before
+    /// that, or before an error, is in the batch.
+    async fn fill(&mut self, body: &mut Body, enough: usize) -> Result<bool, fulmar_h3::Error> {
+        poll_fn(|cx| self.poll_fill(body, enough, cx)).await
+    }
+
+    fn poll_fill(
+        &mut self,
+        body: &mut Body,
+        enough: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<bool, fulmar_h3::Error>> {
+        let before = self.batch.len();
+        let result = loop {
+            match Pin::new(&mut *body).poll_frame(cx) {
+                Poll::Pending if self.batch.len() == before => return Poll::Pending,
+                Poll::Pending => break Ok(true),
+                Poll::Ready(None) => break Ok(false),
+                Poll::Ready(Some(Err(error))) => break Err(error),
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.batch.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+                }
+            }
+            if self.batch.len() >= enough {
+                break Ok(true);
+            }
+        };
+        self.came += (self.batch.len() - before) as u64;
+        Poll::Ready(result)
+    }
+
+    /// How much has come since this was asked last.
+    fn take_came(&mut self) -> u64 {
+        std::mem::take(&mut self.came)
+    }
+
+    /// What someone waits for is shown as soon as there is no more of it for now.
+    fn is_due(&self) -> bool {
+        self.batch.len() >= BATCH_BYTES || self.is_stream || self.written_at.elapsed() >= WRITE_AFTER
+    }
+
+    /// Writes the batch when the one before it is written.
+    async fn write(&mut self, sink: &mut Option<Sink>) -> Result<(), Failure> {
+        let (sink, mut spare) = match (self.writing.take(), sink.take()) {
             (Some(writing), _) => writing.finish().await?,
             (None, Some(sink)) => (sink, Vec::new()),
             (None, None) => return Err(Failure::Thread("disk")),
         };
-        *writing = Some(sink.write(batch));
         spare.clear();
-        Ok(spare)
+        self.writing = Some(sink.write(std::mem::replace(&mut self.batch, spare)));
+        self.written_at = Instant::now();
+        Ok(())
+    }
+
+    /// Writes what has come, waits until it is written, and gives the sink back.
+    async fn write_all(&mut self, sink: &mut Option<Sink>, limit: &Limit) -> Result<(), Failure> {
+        if !self.batch.is_empty() {
+            limit.settle(self.write(sink)).await??;
+        }
+        if let Some(writing) = self.writing.take() {
+            *sink = Some(limit.settle(writing.finish()).await??.0);
+        }
+        Ok(())
     }
 }
 
-/// Waits for a part of a body, and takes those that are there until the batch has `enough` bytes. False at the end; what came before
-/// that, or before an error, is in the batch.
-fn poll_parts(
-    body: &mut Body,
-    batch: &mut Vec<u8>,
-    enough: usize,
-    cx: &mut Context<'_>,
-) -> Poll<Result<bool, fulmar_h3::Error>> {
-    let before = batch.len();
-    while batch.len() < enough {
-        match Pin::new(&mut *body).poll_frame(cx) {
-            Poll::Pending if batch.len() == before => return Poll::Pending,
-            Poll::Pending => break,
-            Poll::Ready(None) => return Poll::Ready(Ok(false)),
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
-            Poll::Ready(Some(Ok(frame))) => {
-                batch.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data))
-            }
-        }
+/// How long nothing has come.
+struct Silence {
+    timer: Pin<Box<Sleep>>,
+    came_at: Instant,
+}
+
+impl Silence {
+    fn new() -> Self {
+        Self { timer: Box::pin(sleep(SUSPECTED_AFTER)), came_at: Instant::now() }
     }
-    Poll::Ready(Ok(true))
+
+    /// Waits until it is to be looked at.
+    async fn passed(&mut self) {
+        self.timer.as_mut().await;
+    }
+
+    /// Whether what comes no more is suspected.
+    fn is_long(&self) -> bool {
+        self.came_at.elapsed() >= SUSPECTED_AFTER
+    }
+
+    /// Nothing can be done about it now.
+    fn go_on(&mut self) {
+        let next = (self.came_at + SUSPECTED_AFTER).max(Instant::now() + SILENCE_STEP);
+        self.timer.as_mut().reset(next.into());
+    }
+
+    /// Something has come. The timer is set anew when it rings, which is seldom.
+    fn end(&mut self) {
+        self.came_at = Instant::now();
+    }
 }
