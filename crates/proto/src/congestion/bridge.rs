@@ -86,7 +86,10 @@ impl Bridge {
 
     /// Takes an acknowledgement.
     pub(super) fn on_ack(&mut self, now: Instant, delivery: &Delivery) {
-        self.rounds.on_ack(delivery.prior_delivered, delivery.total_delivered);
+        if self.rounds.on_ack(delivery.prior_delivered, delivery.total_delivered) {
+            // What was held back has come by now. Where the window is met exactly, the interval does not end.
+            self.silence = Duration::ZERO;
+        }
         let usual = rate(delivery.window, delivery.smoothed_rtt);
         let expected = |since: Instant| volume(usual, now.saturating_since(since));
         if self.delivered <= expected(self.interval_start) {
