@@ -9,6 +9,7 @@
 mod base_rtt;
 mod bbr;
 mod bbr1;
+mod bridge;
 mod capacity;
 mod careful_resume;
 mod coupled;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::bridge::{Bridge, Delivery};
 use super::capacity::Capacity;
 use super::careful_resume::CarefulResume;
 use super::delivery_rate::DeliveryRate;
@@ -46,6 +47,8 @@ pub(crate) struct CongestionState {
     last_acked: (Instant, DeliverySnapshot),
     /// By the last sample, in bytes per second.
     delivery_rate: u64,
+    /// What may be in flight beside the window, for controllers without a pace of their own.
+    bridge: Option<Box<Bridge>>,
 }
 
 /// A packet that counts in flight, as far as congestion control needs to know it.
@@ -87,6 +90,7 @@ impl CongestionState {
     ) -> Self {
         let controller = factory.build(now, max_datagram_size);
         let rate = pacing_rate(&*controller, rtt);
+        let bridge = controller.pacing_rate().is_none().then(|| Box::new(Bridge::new(now)));
         let mut pacer = Pacer::new(now, rate, max_datagram_size);
         pacer.set_burst(now, controller.burst());
         Self {
@@ -104,6 +108,7 @@ impl CongestionState {
             lost: None,
             last_acked: (now, DeliverySnapshot::NONE),
             delivery_rate: 0,
+            bridge,
         }
     }
 
@@ -112,7 +117,7 @@ impl CongestionState {
     /// The bytes that the window leaves, as far as the controller need not conserve what is under way. Probes may exceed
     /// it (RFC 9002 §7.5).
     pub(crate) fn window_left(&self) -> u64 {
-        let left = self.controller.window().saturating_sub(self.bytes_in_flight);
+        let left = self.window().saturating_sub(self.bytes_in_flight);
         // Two packets are always under way: without any, nothing would arrive.
         let conserved = self.conserved.filter(|_| self.bytes_in_flight >= 2 * self.pacer.packet());
         conserved.map_or(left, |conserved| left.min(conserved))
@@ -144,6 +149,9 @@ impl CongestionState {
             self.apply_resume(now, step);
         }
         if begins {
+            if let Some(bridge) = &mut self.bridge {
+                bridge.on_begin(now);
+            }
             self.refresh_busy(now);
         }
         snapshot
@@ -227,6 +235,7 @@ impl CongestionState {
             total_lost: self.delivery.lost(),
             rtt,
         };
+        self.follow_stops(now, &event);
         self.controller.on_ack(now, &event);
         self.capacity.on_ack(now, &event);
         let in_flight = self.bytes_in_flight;
@@ -234,6 +243,21 @@ impl CongestionState {
         let step = resume.and_then(|resume| resume.on_ack(now, largest_sent_time, in_flight, rtt));
         self.apply_resume(now, step);
         self.refresh_rate(now, rtt);
+    }
+
+    /// Looks for stops of the path, before the controller hears of the acknowledgement.
+    fn follow_stops(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let Some(bridge) = &mut self.bridge else { return };
+        let delivery = Delivery {
+            window: self.controller.window(),
+            pace: self.pacer.rate(),
+            acked_bytes: ack.acked_bytes,
+            prior_delivered: ack.snapshot.delivered,
+            total_delivered: ack.total_delivered,
+            min_rtt: ack.rtt.min(),
+            smoothed_rtt: ack.rtt.smoothed(),
+        };
+        bridge.on_ack(now, &delivery);
     }
 
     /// A packet was declared lost.
@@ -295,6 +319,9 @@ impl CongestionState {
             bytes_in_flight: self.bytes_in_flight,
         };
         self.controller.on_congestion(now, &event);
+        if let Some(bridge) = self.bridge.as_mut().filter(|_| persistent) {
+            bridge.forget();
+        }
         let by_chance = self.controller.took_for_chance() && !persistent;
         let step = self.resume.as_deref_mut().and_then(|resume| resume.on_losses(by_chance));
         self.apply_resume(now, step);

@@ -142,7 +142,7 @@ fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> 
         rtt_latest: tuple.rtt.latest(),
         rtt_variance: tuple.rtt.variance(),
         delay,
-        window: tuple.congestion.controller().window(),
+        window: tuple.congestion.window(),
         bytes_in_flight: tuple.congestion.bytes_in_flight(),
         window_left: tuple.congestion.window_left(),
         pacing_rate: tuple.congestion.pacing_rate(),

@@ -223,7 +223,7 @@ impl Recovery<'_> {
         let tuple = tuples.used;
         let figures = AckFigures {
             rtt: &tuple.rtt,
-            window: tuple.congestion.controller().window(),
+            window: tuple.congestion.window(),
             mtu: tuple.mtu(),
             pace: tuple.congestion.controller().pacing_rate(),
             packets_sent: numbers.next_number(),

@@ -50,7 +50,7 @@ pub(super) fn repeat_here(sender: &mut Sender<'_>, under_way_on: PathId, frames:
 
 /// How long so many bytes are on the wire of a tuple, at the rate that its window and its pacer allow.
 fn wire_time(tuple: &Tuple, bytes: u64) -> Duration {
-    let window = tuple.congestion.controller().window() as f64;
+    let window = tuple.congestion.window() as f64;
     let rate = (window / tuple.rtt.smoothed().as_secs_f64()).min(tuple.congestion.pacing_rate() as f64);
     Duration::from_secs_f64(bytes as f64 / rate.max(1.0))
 }

@@ -190,7 +190,7 @@ impl Sender<'_> {
             return None;
         }
         let size = tuple.mtud.poll_probe(now)?;
-        (u64::from(size) <= tuple.congestion.controller().window()).then_some(size)
+        (u64::from(size) <= tuple.congestion.window()).then_some(size)
     }
 
     /// The size of the next datagram at most.

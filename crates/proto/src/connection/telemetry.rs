@@ -83,7 +83,7 @@ impl Telemetry {
         log.push_versions(now, side.is_server(), &versions.known);
         log.push(now, LogEvent::VersionChosen(Some(versions.current)));
         log.push_parameters(now, false, parameters);
-        let (window, datagram) = (tuple.congestion.controller().window(), tuple.mtu());
+        let (window, datagram) = (tuple.congestion.window(), tuple.mtu());
         log.push(now, recovery_parameters(config.initial_rtt, window, datagram));
     }
 
@@ -216,7 +216,7 @@ fn figures(tuple: &Tuple, extensions: &Extensions, blocked: Option<Blocked>) -> 
     let measured = |duration: Duration| if rtt.has_sample() { duration.as_nanos() as u64 } else { 0 };
     let delays = extensions.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id));
     Figures {
-        window: (controller.window(), tuple.congestion.bytes_in_flight()),
+        window: (tuple.congestion.window(), tuple.congestion.bytes_in_flight()),
         ssthresh: controller.ssthresh(),
         rates: (tuple.congestion.pacing_rate(), tuple.congestion.delivery_rate()),
         rtt: (measured(rtt.latest()), measured(rtt.smoothed())),

@@ -18,7 +18,7 @@ const GROWTH: u64 = 2;
 const HEADROOM_PERCENT: u64 = 175;
 
 /// A silence of more than this many round trips is more than the window bridges in any case.
-pub(super) const HELD_ROUND_TRIPS: u32 = 2;
+pub(in crate::congestion) const HELD_ROUND_TRIPS: u32 = 2;
 
 /// The excess of acknowledgements over what the bandwidth explains (BBR.extra_acked).
 #[derive(Debug, Clone)]

@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-pub(super) use self::aggregation::{Aggregation, AggregationInput};
+pub(super) use self::aggregation::{Aggregation, AggregationInput, HELD_ROUND_TRIPS};
 use self::bandwidth::{MaxBandwidth, RoundBest};
 use self::control::Control;
 use self::longer_path::LongerPath;

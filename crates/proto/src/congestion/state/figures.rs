@@ -16,6 +16,11 @@ impl CongestionState {
         &*self.controller
     }
 
+    /// What may be in flight: the window, and what bridges the stops of the path.
+    pub(crate) fn window(&self) -> u64 {
+        self.controller.window().saturating_add(self.bridge.as_ref().map_or(0, |bridge| bridge.get()))
+    }
+
     /// Whether the window, or the rate, rises fast in search of what the path holds.
     pub(crate) fn is_searching(&self) -> bool {
         self.controller.is_searching()
@@ -23,7 +28,7 @@ impl CongestionState {
 
     /// The largest window so far.
     pub(crate) fn window_max(&self) -> u64 {
-        self.window_max.max(self.controller.window())
+        self.window_max.max(self.window())
     }
 
     /// The pacing rate in bytes per second.
