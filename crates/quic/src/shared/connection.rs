@@ -23,6 +23,11 @@ use crate::sync::lock;
 /// A connection that was silent for so long gives back what it does not need meanwhile: see [`fulmar_proto::Connection::rest`].
 const REST_AFTER: Duration = Duration::from_secs(1);
 
+/// One that is new does so when it was silent for as long as it has been there, but not before this: four times the 25 milliseconds
+/// that an acknowledgement may take by default (RFC 9000 §18.2). Those that came within a second would all hold keys and buffers
+/// otherwise, and a process keeps the memory of its busiest second. It happens at most a few times, as each doubles the age.
+const REST_NEW_AFTER: Duration = Duration::from_millis(100);
+
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
     worker: Weak<WorkerShared>,
@@ -73,6 +78,7 @@ pub(crate) struct State {
     pub(crate) received_at: Instant,
     /// When the connection comes to rest if nothing is sent or received; `None` if it does.
     rest: Option<Instant>,
+    began: Instant,
     now: Instant,
 }
 
@@ -109,7 +115,8 @@ impl State {
 
     /// Something was received or is sent.
     pub(crate) fn on_traffic(&mut self) {
-        self.rest = Some(self.now + REST_AFTER);
+        let age = self.now.saturating_since(self.began);
+        self.rest = Some(self.now + age.clamp(REST_NEW_AFTER, REST_AFTER));
     }
 
     /// Something was received. Returns whether a reader is to have its turn before more is.
@@ -163,6 +170,7 @@ impl Inner {
             timer: None,
             received_at: now,
             rest: None,
+            began: now,
             now,
         };
         Self {
