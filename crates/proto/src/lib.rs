@@ -38,7 +38,7 @@
 //! | `scheduler` | which path carries data, where there are several |
 //! | `rtt` | the round-trip time, and the choice of timers that follow from it |
 //! | `cids` | who makes connection IDs |
-//! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
+//! | `slices`, `reliable`, `packed`, `datagram`, `error` | small values and patterns that several modules share |
 //!
 //! A module uses only modules below it in this table. `cargo xtask layers` checks that.
 #![forbid(unsafe_code)]
@@ -62,6 +62,7 @@ mod ext;
 mod ids;
 pub mod log;
 mod memory;
+mod packed;
 mod packet;
 mod path;
 mod path_manager;

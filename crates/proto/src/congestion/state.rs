@@ -107,6 +107,11 @@ impl CongestionState {
         }
     }
 
+    /// Gives back the memory that nothing needs while nothing is sent or received.
+    pub(crate) fn rest(&mut self) {
+        self.controller.rest();
+    }
+
     // Sending.
 
     /// The bytes that the window leaves, as far as the controller need not conserve what is under way. Probes may exceed

@@ -182,6 +182,7 @@ impl Path {
         self.off_path.shrink_to_fit();
         self.rng.rest();
         self.tuple.responses.rest();
+        self.tuple.congestion.rest();
     }
 
     /// The largest congestion window so far, of all tuples that were in use.
