@@ -141,3 +141,24 @@ fn a_connection_may_rest_at_any_time() {
     assert_eq!(pair.client.conn().stats().packets_unauthenticated, 0);
     assert_eq!(pair.server.conn().stats().packets_unauthenticated, 0);
 }
+
+#[test]
+fn what_is_sent_does_not_depend_on_rest() {
+    let run = |rests: bool| {
+        let mut pair = Pair::connected();
+        for _ in 0..20 {
+            pair.transfer(Side::Server, 40_000, Duration::from_secs(2));
+            for _ in 0..30 {
+                pair.run_for(Duration::from_millis(11));
+                if rests {
+                    pair.client.conn().rest();
+                    pair.server.conn().rest();
+                }
+            }
+            pair.server.conn().ping();
+        }
+        let now = pair.now;
+        [pair.client.conn().stats(), pair.server.conn().stats()].map(|stats| format!("{now:?} {stats:?}"))
+    };
+    assert_eq!(run(true), run(false));
+}
