@@ -129,12 +129,14 @@ impl State {
         self.deadline().into_iter().chain(self.rest).min()
     }
 
-    /// Lets the connection rest if it is time.
-    pub(crate) fn rest_if_due(&mut self) {
-        if self.rest.is_some_and(|at| at <= self.now) {
-            self.rest = None;
-            self.proto.rest();
-        }
+    /// Whether it is time for the connection to rest, once.
+    pub(crate) fn take_due_rest(&mut self) -> bool {
+        self.rest.take_if(|at| *at <= self.now).is_some()
+    }
+
+    /// The connection rests again after this turn if it did before: it was only asked for the time.
+    pub(crate) fn rest_again(&mut self) {
+        self.rest.get_or_insert(self.now);
     }
 
     /// Fails if the connection is over.
