@@ -38,7 +38,8 @@
 //! | `scheduler` | which path carries data, where there are several |
 //! | `rtt` | the round-trip time, and the choice of timers that follow from it |
 //! | `cids` | who makes connection IDs |
-//! | `slices`, `reliable`, `packed`, `datagram`, `error` | small values and patterns that several modules share |
+//! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
+//! | `packed` | state in a few bytes, while a connection rests |
 //!
 //! A module uses only modules below it in this table. `cargo xtask layers` checks that.
 #![forbid(unsafe_code)]
