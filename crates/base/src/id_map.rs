@@ -20,7 +20,9 @@ pub struct IdMap {
     near: Vec<Entry>,
     /// Entries in `near`.
     near_len: usize,
-    far: KeyedMap<u64, u32>,
+    /// Those whose place was taken; mostly there were none.
+    far: Option<Box<KeyedMap<u64, u32>>>,
+    key: HashKey,
 }
 
 /// An ID and its index; free where the index is [`FREE`].
@@ -36,13 +38,13 @@ const FREE: u32 = u32::MAX;
 impl IdMap {
     /// An empty map.
     pub fn new(key: HashKey) -> Self {
-        Self { near: Vec::new(), near_len: 0, far: KeyedMap::new(key) }
+        Self { near: Vec::new(), near_len: 0, far: None, key }
     }
 
     /// The number of entries.
     #[inline]
     pub fn len(&self) -> usize {
-        self.near_len + self.far.len()
+        self.near_len + self.far.as_ref().map_or(0, |far| far.len())
     }
 
     /// Whether there are no entries.
@@ -55,8 +57,7 @@ impl IdMap {
     pub fn get(&self, id: u64) -> Option<usize> {
         match self.near.get(self.place(id)) {
             Some(entry) if entry.id == id && entry.index != FREE => Some(entry.index as usize),
-            _ if self.far.is_empty() => None,
-            _ => self.far.get(&id).map(|index| *index as usize),
+            _ => self.far.as_ref()?.get(&id).map(|index| *index as usize),
         }
     }
 
@@ -76,7 +77,7 @@ impl IdMap {
             self.near[place] = Entry { id, index };
             self.near_len += 1;
         } else {
-            self.far.insert(id, index);
+            self.far.get_or_insert_with(|| Box::new(KeyedMap::new(self.key))).insert(id, index);
         }
     }
 
@@ -88,7 +89,7 @@ impl IdMap {
                 self.near_len -= 1;
                 Some(std::mem::replace(&mut entry.index, FREE) as usize)
             }
-            _ => self.far.remove(&id).map(|index| index as usize),
+            _ => self.far.as_mut()?.remove(&id).map(|index| index as usize),
         }
     }
 
@@ -96,7 +97,7 @@ impl IdMap {
     pub fn clear(&mut self) {
         self.near = Vec::new();
         self.near_len = 0;
-        self.far.clear();
+        self.far = None;
     }
 
     /// The place of an ID in `near`, whose length is a power of two; anything if that is empty.
@@ -160,7 +161,7 @@ mod tests {
             if first >= 400 {
                 map.remove(first - 400);
             }
-            assert!(map.far.is_empty(), "{} of {} entries", map.far.len(), map.len());
+            assert!(map.far.is_none(), "{} of {} entries", map.len() - map.near_len, map.len());
         }
         assert_eq!(map.len(), 100);
         assert!(map.near.len() <= 256);

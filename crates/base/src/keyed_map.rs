@@ -19,6 +19,13 @@ impl HashKey {
     }
 }
 
+impl std::fmt::Debug for HashKey {
+    /// It is a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HashKey(..)")
+    }
+}
+
 impl BuildHasher for HashKey {
     type Hasher = SipHasher13;
     fn build_hasher(&self) -> SipHasher13 {

@@ -11,6 +11,7 @@
 //! | [`RangeSet`] | sorted disjoint ranges of `u64`: acknowledged bytes, received packet numbers |
 //! | [`RingMap`] | values under increasing `u64` keys, indexed in constant time |
 //! | [`KeyedMap`] | a hash map with a keyed hash and no iteration in hash order |
+//! | [`KeyedIndex`] | finds things in a list by keys that they have, with a keyed hash |
 //! | [`IdMap`] | indices by IDs that follow one another and live for a short time |
 //! | [`ShortQueue`] | a queue that allocates nothing for a single value |
 //! | [`Timer`] | an optional deadline with an owner |
@@ -19,6 +20,7 @@
 
 mod id_map;
 mod instant;
+mod keyed_index;
 mod keyed_map;
 mod range_set;
 mod ring_map;
@@ -28,6 +30,7 @@ mod timer;
 
 pub use id_map::IdMap;
 pub use instant::Instant;
+pub use keyed_index::KeyedIndex;
 pub use keyed_map::{HashKey, KeyedMap};
 pub use range_set::RangeSet;
 pub use ring_map::RingMap;

@@ -166,5 +166,16 @@ impl RangeSet {
     }
 }
 
+impl FromIterator<Range<u64>> for RangeSet {
+    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+        let mut set = Self::new();
+        for range in ranges {
+            set.insert(range);
+        }
+        set.shrink();
+        set
+    }
+}
+
 #[cfg(test)]
 mod tests;

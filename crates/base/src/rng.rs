@@ -38,6 +38,16 @@ impl Rng {
         self.block = None;
     }
 
+    /// What the generator is: its seed, and how many words were drawn. Whoever has it knows all that follows.
+    pub fn state(&self) -> ([u8; 32], u64) {
+        (self.seed, self.drawn)
+    }
+
+    /// The generator with this [`state`](Self::state).
+    pub fn with_state((seed, drawn): ([u8; 32], u64)) -> Self {
+        Self { seed, block: None, drawn }
+    }
+
     /// A generator for a simulation, from a small seed.
     pub fn from_u64(seed: u64) -> Self {
         Self::new(ChaCha12Rng::seed_from_u64(seed).get_seed())

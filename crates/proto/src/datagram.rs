@@ -2,11 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::packed::packed;
 use bytes::BytesMut;
 
 /// Names a socket of this end, for those who have several: one for each network interface, say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SocketId(pub u16);
+
+packed!(SocketId);
 
 /// The addresses of a network path, as far as this end knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +21,8 @@ pub struct FourTuple {
     /// The socket that it arrived at, or is to leave from.
     pub socket: SocketId,
 }
+
+packed!(FourTuple { remote, local_ip, socket });
 
 impl FourTuple {
     /// Addresses at the only socket of this end, or the first of several.

@@ -6,6 +6,7 @@ use fulmar_base::Rng;
 use fulmar_wire::{PacketKind, PathId, Version};
 
 use crate::crypto::Level;
+use crate::packed::packed;
 
 /// Names a packet number space (RFC 9000 §12.3). Each path has one of its own for application data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +65,8 @@ impl fmt::Display for SpaceId {
 /// Names a tuple (a 4-tuple in use) within a connection. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TupleId(pub(crate) u32);
+
+packed!(TupleId);
 
 /// A version that nobody will ever speak (RFC 9000 §15).
 pub(crate) fn reserved_version(rng: &mut Rng) -> Version {

@@ -39,6 +39,7 @@
 //! | `rtt` | the round-trip time, and the choice of timers that follow from it |
 //! | `cids` | who makes connection IDs |
 //! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
+//! | `packed` | state in a few bytes, while a connection rests |
 //!
 //! A module uses only modules below it in this table. `cargo xtask layers` checks that.
 #![forbid(unsafe_code)]
@@ -62,6 +63,7 @@ mod ext;
 mod ids;
 pub mod log;
 mod memory;
+mod packed;
 mod packet;
 mod path;
 mod path_manager;

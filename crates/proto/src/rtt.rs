@@ -11,6 +11,7 @@ mod timer_style;
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use fulmar_base::Instant;
 
 pub use timer_style::{TimerStyle, UnknownTimerStyle};
@@ -65,6 +66,8 @@ pub struct Rtt {
     step: Duration,
 }
 
+packed!(Rtt { style, latest, smoothed, variance, min, first_sample, last_sample, period, step });
+
 /// The samples of a round trip. It ends when a packet that was sent after its start is acknowledged.
 ///
 /// Sent, not acknowledged, is what counts: the packets that were already under way at the start would end a
@@ -88,6 +91,8 @@ struct Period {
     /// The largest rise from one sample to the next.
     step: Duration,
 }
+
+packed!(Period { start, sum, samples, farthest, smallest, stopped, stops_before, told_again, step });
 
 impl Period {
     fn starting(start: Instant) -> Self {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::delay::nanos;
+use crate::packed::packed;
 
 /// A period lasts so long at least, and two are remembered: the times after which BBR measures the round-trip time anew, and forgets it
 /// (BBR.ProbeRTTInterval, BBR.MinRTTFilterLen).
@@ -26,6 +27,8 @@ pub(super) struct BaseRtt {
     earlier: u64,
     present: u64,
 }
+
+packed!(BaseRtt { since, earlier, present });
 
 impl BaseRtt {
     /// The first period begins; so far `min` is the smallest.

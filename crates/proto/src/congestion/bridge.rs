@@ -15,6 +15,7 @@ use fulmar_base::Instant;
 use super::bbr::{HELD_ROUND_TRIPS, Rounds};
 use super::hystart::MEANINGLESS_RTT;
 use super::units::{rate, volume};
+use crate::packed::packed;
 
 /// What was handed over shows that the path holds as much or more: it is doubled until it bridges the silence, as with BBR.
 const GROWTH: u64 = 2;
@@ -37,6 +38,8 @@ pub(super) struct Bridge {
     previous: u64,
     half_start_round: u64,
 }
+
+packed!(Bridge { interval_start, delivered, last_ack, silence, rounds, current, previous, half_start_round });
 
 /// What [`Bridge::on_ack`] needs to know.
 #[derive(Debug, Clone, Copy)]

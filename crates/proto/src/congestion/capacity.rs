@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::AckEvent;
+use crate::packed::packed;
 
 /// The capacity is the largest of this many rounds.
 const ROUNDS: usize = 8;
@@ -25,6 +26,8 @@ pub(super) struct Capacity {
     /// Rounds in a row that did not bring a quarter more than any before.
     stale_rounds: u32,
 }
+
+packed!(Capacity { start, acked, limited, rounds, count, stale_rounds });
 
 impl Capacity {
     pub(super) fn new(now: Instant) -> Self {

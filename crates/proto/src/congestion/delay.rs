@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use fulmar_base::Instant;
 
 /// This many groups of samples must agree.
@@ -56,12 +57,16 @@ pub(super) struct DelayWatch {
     spread: u64,
 }
 
+packed!(DelayWatch { groups, count, open, jitter, spread });
+
 /// A group of samples.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     start: Instant,
     min: Duration,
 }
+
+packed!(Group { start, min });
 
 impl DelayWatch {
     /// Takes a sample; `base` is the smallest round-trip time.

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use fulmar_base::Instant;
 
 /// The state of delivery at the time a packet was sent.
@@ -24,6 +25,8 @@ pub struct DeliverySnapshot {
     /// Whether there was less to send than the window allowed.
     pub app_limited: bool,
 }
+
+packed!(DeliverySnapshot { delivered, delivered_time, first_sent_time, lost, in_flight, app_limited });
 
 impl DeliverySnapshot {
     /// The snapshot of a packet that does not count in flight.
@@ -66,12 +69,16 @@ pub(super) struct DeliveryRate {
     newest: Option<Newest>,
 }
 
+packed!(DeliveryRate { delivered, delivered_time, first_sent_time, lost, app_limited_until, newest });
+
 /// The newest packet of the ACK frame that is being processed.
 #[derive(Debug, Clone, Copy)]
 struct Newest {
     snapshot: DeliverySnapshot,
     sent_time: Instant,
 }
+
+packed!(Newest { snapshot, sent_time });
 
 impl DeliveryRate {
     pub(super) fn new(now: Instant) -> Self {

@@ -2,6 +2,7 @@
 //! packet trains and BBR version 1 use it as well.
 
 use super::units::percent;
+use crate::packed::packed;
 
 /// This many rounds without growth mean that the path is full.
 const FULL_ROUNDS: u32 = 3;
@@ -21,6 +22,8 @@ pub(super) struct FullPipe {
     /// Whether the last round that was judged has shown growth.
     growing: bool,
 }
+
+packed!(FullPipe { reached, now, baseline, rounds, last, growing });
 
 impl FullPipe {
     /// A round in which the rate grew to less than this many hundredths of the last baseline did not grow.

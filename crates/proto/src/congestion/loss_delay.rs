@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::packed::{Packed, packed};
 use fulmar_base::Instant;
 
 /// So many delays are compared, one in each sixteenth of a round trip: those of two round trips before a loss and of two after it, so
@@ -37,6 +38,16 @@ const FULL_RANK: u32 = ONE / 10 * 6;
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct LossDelay(Option<Box<Seen>>);
 
+impl Packed for LossDelay {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.0.pack(out);
+    }
+
+    fn unpack(input: &mut &[u8]) -> Self {
+        Self(Packed::unpack(input))
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Seen {
     delays: [Delay; DELAYS],
@@ -57,6 +68,8 @@ struct Seen {
     count_of_sum: u64,
 }
 
+packed!(Seen { delays, count, counted, next, open, latest, rank, sum, count_of_sum });
+
 /// The sum of some delays in microseconds. The first one after a gap is that of the head of a train, which has waited for nothing, and chance
 /// takes any packet of it: so the mean of all is what is usual.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,6 +77,8 @@ struct Delays {
     sum: u64,
     count: u32,
 }
+
+packed!(Delays { sum, count });
 
 impl Delays {
     fn and(self, delay: u32) -> Self {
@@ -82,12 +97,16 @@ struct Delay {
     beside_loss: Option<Beside>,
 }
 
+packed!(Delay { usual, beside_loss });
+
 /// The delay of the packet that was sent nearest to a lost one, and whether that was within a sixteenth of a round trip.
 #[derive(Debug, Clone, Copy)]
 struct Beside {
     delay: u32,
     is_near: bool,
 }
+
+packed!(Beside { delay, is_near });
 
 impl LossDelay {
     /// Takes the round-trip time of a packet that was sent at `sent`; `min_rtt` is the smallest of the path.

@@ -33,6 +33,7 @@ mod rate_watch;
 mod recovery;
 mod reno_window;
 mod saved_path;
+mod sleeper;
 mod slow_start;
 mod state;
 #[cfg(test)]
@@ -70,6 +71,10 @@ use crate::datagram::Ecn;
 /// never goes back. Calls must not depend on anything but their arguments and earlier calls: the lab
 /// replays them.
 pub trait Controller: Send + Debug {
+    /// Nothing is sent or received for a while: memory that nothing needs until then can be given back. What the controller says and
+    /// does must not depend on it.
+    fn rest(&mut self) {}
+
     /// A packet left.
     fn on_sent(&mut self, now: Instant, sent: &Sent);
 

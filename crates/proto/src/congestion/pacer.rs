@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use fulmar_base::Instant;
 
 /// The pacer's rate is that of a window per smoothed round trip, times 5/4: with the exact rate, a delayed
@@ -62,6 +63,8 @@ pub(super) struct Pacer {
     /// What may leave at once after silence, if the controller says.
     burst: Option<u64>,
 }
+
+packed!(Pacer { rate, max_datagram_size, tokens, updated, lent, lent_until, waiting, busy, burst });
 
 impl Pacer {
     /// A full bucket.

@@ -11,6 +11,7 @@ use fulmar_base::Instant;
 
 use super::AckEvent;
 use super::units::rate;
+use crate::packed::packed;
 
 /// A train is judged by this many full packets at least, and once half of it was acknowledged.
 const MIN_PACKETS: u64 = 4;
@@ -51,6 +52,8 @@ pub(super) struct PacketTrain {
     is_lower_bound: bool,
 }
 
+packed!(PacketTrain { first_sent, last_sent, bytes, acked, first_ack, rate, fastest, is_lower_bound });
+
 /// The first acknowledgement of a train.
 #[derive(Debug, Clone, Copy)]
 struct FirstAck {
@@ -61,6 +64,8 @@ struct FirstAck {
     /// The round-trip time without what the train adds to it.
     base: Duration,
 }
+
+packed!(FirstAck { came, latest, bytes, base });
 
 impl PacketTrain {
     /// The train that begins with a packet of `bytes`.

@@ -26,6 +26,7 @@ use super::AckEvent;
 use super::base_rtt::BaseRtt;
 use super::delay::{DelayWatch, nanos};
 use super::loss_delay::LossDelay;
+use crate::packed::packed;
 
 /// One, as a rate of loss.
 const ONE: u64 = 1 << 32;
@@ -99,6 +100,24 @@ pub(in crate::congestion) struct RandomLoss {
     /// The one without a queue, once there was a sample.
     base: Option<BaseRtt>,
 }
+
+packed!(RandomLoss {
+    rate,
+    fast_rate,
+    filled,
+    burst,
+    ambient,
+    trial,
+    unfinished,
+    since_trial,
+    retrial_doublings,
+    is_lossy,
+    delay,
+    beside,
+    answers_once,
+    min_rtt,
+    base,
+});
 
 impl RandomLoss {
     /// For a controller that lowers its bounds once more in each round with losses: what has been answered, and chance that makes the mean

@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::SpuriousLoss;
+use crate::packed::{Packed, packed};
 
 /// So many reactions may still turn out to have had no cause. There is one in a round trip, so that a packet which arrives as many round
 /// trips after those that have overtaken it takes its reaction back.
@@ -37,12 +38,33 @@ pub(super) struct Recovery<S = ()> {
     uncovered: Lost,
 }
 
+impl<S: Packed> Packed for Recovery<S> {
+    fn pack(&self, out: &mut Vec<u8>) {
+        let Self { start, released, reactions, uncovered } = self;
+        start.pack(out);
+        released.pack(out);
+        reactions.pack(out);
+        uncovered.pack(out);
+    }
+
+    fn unpack(input: &mut &[u8]) -> Self {
+        Self {
+            start: Packed::unpack(input),
+            released: Packed::unpack(input),
+            reactions: Packed::unpack(input),
+            uncovered: Packed::unpack(input),
+        }
+    }
+}
+
 /// When the first of some lost packets was sent, and their bytes.
 #[derive(Debug, Clone, Copy)]
 struct Lost {
     since: Instant,
     bytes: u64,
 }
+
+packed!(Lost { since, bytes });
 
 impl Lost {
     const NOTHING: Self = Self { since: Instant::ZERO, bytes: 0 };
@@ -56,6 +78,19 @@ struct Reaction<S> {
     lost: Lost,
     /// What was before it.
     before: S,
+}
+
+impl<S: Packed> Packed for Reaction<S> {
+    fn pack(&self, out: &mut Vec<u8>) {
+        let Self { at, lost, before } = self;
+        at.pack(out);
+        lost.pack(out);
+        before.pack(out);
+    }
+
+    fn unpack(input: &mut &[u8]) -> Self {
+        Self { at: Packed::unpack(input), lost: Packed::unpack(input), before: Packed::unpack(input) }
+    }
 }
 
 /// A reaction had no cause.

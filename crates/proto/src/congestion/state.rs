@@ -16,6 +16,7 @@ use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, DeliverySnapshot,
     LostPacket, Sent, SpuriousLoss,
 };
+use crate::packed::packed_around;
 use crate::rtt::Rtt;
 
 /// The congestion state of one tuple: bytes in flight, controller, pacer, delivery rate.
@@ -50,6 +51,20 @@ pub(crate) struct CongestionState {
     /// What may be in flight beside the window, for controllers without a pace of their own.
     bridge: Option<Box<Bridge>>,
 }
+
+packed_around!(CongestionState {
+    pacer,
+    delivery,
+    capacity,
+    bytes_in_flight,
+    window_max,
+    conserved,
+    arrived,
+    app_limited,
+    last_acked,
+    delivery_rate,
+    bridge,
+} empty { resume, acked, lost } around { controller: Box<dyn Controller> });
 
 /// A packet that counts in flight, as far as congestion control needs to know it.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +125,16 @@ impl CongestionState {
             delivery_rate: 0,
             bridge,
         }
+    }
+
+    /// Gives back the memory that nothing needs while nothing is sent or received.
+    pub(crate) fn rest(&mut self) {
+        self.controller.rest();
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.resume.is_none() && self.acked.is_none() && self.lost.is_none()
     }
 
     // Sending.

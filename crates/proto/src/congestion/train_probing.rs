@@ -17,6 +17,7 @@ use super::packet_train::PacketTrain;
 use super::units::{percent, rate, volume};
 use super::unvalidated_flight::{SafeRetreat, UnvalidatedFlight};
 use super::{AckEvent, CongestionEvent, Sent};
+use crate::packed::{Packed, packed};
 
 /// The initial window of RFC 9002 is meant for a round-trip time of this order. On a longer path as much may leave
 /// in each such time, evenly spaced, until acknowledgements tell more: nobody on the path sees more load from it than
@@ -64,6 +65,8 @@ pub(super) struct TrainProbing {
     cautious_excess: Option<u16>,
 }
 
+packed!(TrainProbing { initial_window, phase, misses, due, estimate, unvalidated, cautious_excess });
+
 /// Where the search stands. Trains are in boxes: most of the time there is none.
 #[derive(Debug, Clone)]
 enum Phase {
@@ -79,6 +82,37 @@ enum Phase {
     Stopped,
 }
 
+impl Packed for Phase {
+    fn pack(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Unknown(probe) => {
+                0u8.pack(out);
+                probe.pack(out);
+            }
+            Self::Waiting(until) => {
+                1u8.pack(out);
+                until.pack(out);
+            }
+            Self::Probing(probe) => {
+                2u8.pack(out);
+                probe.pack(out);
+            }
+            Self::Found => 3u8.pack(out),
+            Self::Stopped => 4u8.pack(out),
+        }
+    }
+
+    fn unpack(input: &mut &[u8]) -> Self {
+        match u8::unpack(input) {
+            0 => Self::Unknown(Packed::unpack(input)),
+            1 => Self::Waiting(Packed::unpack(input)),
+            2 => Self::Probing(Packed::unpack(input)),
+            3 => Self::Found,
+            _ => Self::Stopped,
+        }
+    }
+}
+
 /// A train under way.
 #[derive(Debug, Clone)]
 struct Probe {
@@ -88,6 +122,8 @@ struct Probe {
     /// The estimate before it, in bytes per second; zero without one.
     known: u64,
 }
+
+packed!(Probe { train, left, known });
 
 impl Probe {
     /// The train of `size` bytes that begins with a packet of `bytes`.
@@ -119,6 +155,8 @@ struct Estimate {
     valid_until: Instant,
     valid: bool,
 }
+
+packed!(Estimate { rate, valid_until, valid });
 
 impl TrainProbing {
     /// A start with this window in bytes.

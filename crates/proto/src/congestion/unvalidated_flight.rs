@@ -10,6 +10,7 @@ use fulmar_base::Instant;
 
 use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
+use crate::packed::packed;
 use crate::rtt::Rtt;
 
 /// The rate is wrong if more is lost than arrives, and this many packets at least.
@@ -32,12 +33,16 @@ pub(super) struct UnvalidatedFlight {
     is_refuted: bool,
 }
 
+packed!(UnvalidatedFlight { since, last_sent, answered, arrived, lost, after_loss, is_refuted });
+
 #[derive(Debug, Clone, Copy)]
 struct AfterLoss {
     start: Instant,
     end: Instant,
     bytes: u64,
 }
+
+packed!(AfterLoss { start, end, bytes });
 
 /// Where to retreat to, as a flight shows whose rate was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use fulmar_base::{HashKey, KeyedMap};
+use fulmar_base::{HashKey, KeyedIndex, KeyedMap};
 use fulmar_wire::{ConnectionId, PathId, ResetToken};
 use slab::Slab;
 
@@ -16,8 +16,8 @@ const LONG_FORM: u8 = 0x80;
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
 struct Registered {
-    /// Those that stand for it and for no other one.
-    cids: Vec<ConnectionId>,
+    /// Those that stand for it and for no other one, each with the path that it was given for.
+    cids: Vec<(ConnectionId, PathId)>,
     reset_tokens: Vec<ResetToken>,
     /// Where the peer is, if the connection has no connection IDs.
     remote: Option<SocketAddr>,
@@ -25,11 +25,19 @@ struct Registered {
     half_open: Option<HalfOpen>,
 }
 
+impl Registered {
+    /// The path that the connection ID was given for, if it stands for this connection.
+    fn path_of(&self, cid: &ConnectionId) -> Option<PathId> {
+        self.cids.iter().find(|(known, _)| known == cid).map(|(_, path)| *path)
+    }
+}
+
 /// The connections of an endpoint under all that names them in a datagram.
 #[derive(Debug)]
 pub(super) struct Registry {
     connections: Slab<Registered>,
-    by_cid: KeyedMap<ConnectionId, Destination>,
+    /// Where in `connections` the one is that a connection ID stands for.
+    by_cid: KeyedIndex,
     /// The connection ID that was found last: the packets of a batch go to one.
     recent: Option<(ConnectionId, Destination)>,
     by_reset_token: ResetTokens,
@@ -41,7 +49,7 @@ impl Registry {
     pub(super) fn new(key: HashKey, by_reset_token: ResetTokens) -> Self {
         Self {
             connections: Slab::new(),
-            by_cid: KeyedMap::new(key),
+            by_cid: KeyedIndex::new(key),
             recent: None,
             by_reset_token,
             by_remote: KeyedMap::new(key),
@@ -66,7 +74,9 @@ impl Registry {
                 {
                     return Some(found);
                 }
-                let found = self.by_cid.get(dst).copied()?;
+                let connection = self.owner(dst)?;
+                let path = self.connections[connection.0].path_of(dst)?;
+                let found = Destination { connection, path };
                 self.recent = Some((*dst, found));
                 Some(found)
             }
@@ -111,22 +121,26 @@ impl Registry {
 
     /// Whether the connection ID stands for a connection.
     pub(super) fn knows(&self, cid: &ConnectionId) -> bool {
-        self.by_cid.contains_key(cid)
+        self.owner(cid).is_some()
     }
 
     /// The connection that the ID stands for.
     fn owner(&self, cid: &ConnectionId) -> Option<ConnectionHandle> {
-        self.by_cid.get(cid).map(|destination| destination.connection)
+        let has =
+            |place| self.connections.get(place).is_some_and(|it: &Registered| it.path_of(cid).is_some());
+        self.by_cid.find(cid, has).map(ConnectionHandle)
     }
 
     /// The connection ID stands for `destination` from now on, unless it stands for another connection, which keeps it.
     pub(super) fn add_cid(&mut self, destination: Destination, cid: ConnectionId) {
-        let is_taken = self.owner(&cid).is_some_and(|owner| owner != destination.connection);
-        let registered = self.connections.get_mut(destination.connection.0);
-        if let Some(registered) = registered.filter(|_| !cid.is_empty() && !is_taken) {
-            push(&mut registered.cids, cid);
+        let Destination { connection, path } = destination;
+        if cid.is_empty() || self.knows(&cid) {
+            return;
+        }
+        if let Some(registered) = self.connections.get_mut(connection.0) {
+            push(&mut registered.cids, (cid, path));
             self.recent = None;
-            self.by_cid.insert(cid, destination);
+            self.by_cid.insert(&cid, connection.0);
         }
     }
 
@@ -134,9 +148,9 @@ impl Registry {
         if self.owner(&cid) == Some(handle)
             && let Some(registered) = self.connections.get_mut(handle.0)
         {
-            registered.cids.retain(|c| *c != cid);
+            registered.cids.retain(|(known, _)| *known != cid);
             self.recent = None;
-            self.by_cid.remove(&cid);
+            self.by_cid.remove(&cid, handle.0);
         }
     }
 
@@ -173,9 +187,9 @@ impl Registry {
         let Some(registered) = self.connections.try_remove(handle.0) else {
             return Vec::new();
         };
-        for cid in &registered.cids {
+        for (cid, _) in &registered.cids {
             self.recent = None;
-            self.by_cid.remove(cid);
+            self.by_cid.remove(cid, handle.0);
         }
         if let Some(remote) = registered.remote {
             self.by_remote.remove(&remote);
@@ -183,7 +197,7 @@ impl Registry {
         for token in registered.reset_tokens {
             self.by_reset_token.remove(handle, &token);
         }
-        registered.cids
+        registered.cids.into_iter().map(|(cid, _)| cid).collect()
     }
 }
 
@@ -198,10 +212,10 @@ impl Drop for Registry {
     }
 }
 
-/// Adds to a list that mostly has a few entries and grows no more: to have a quarter of it in reserve is enough.
+/// Adds to a list that mostly has a few entries and grows no more: to have an eighth of it in reserve is enough.
 fn push<T>(list: &mut Vec<T>, entry: T) {
     if list.len() == list.capacity() {
-        list.reserve_exact(1 + list.len() / 4);
+        list.reserve_exact(1 + list.len() / 8);
     }
     list.push(entry);
 }

@@ -12,6 +12,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{Frame, ObservedAddress, PathId, VarInt};
 
 use crate::error::TransportError;
+use crate::packed::{packed, packed_names};
 use crate::packet::{FrameWriter, SentFrame};
 
 /// The most reports that can be made in a row.
@@ -43,6 +44,8 @@ pub(crate) struct Observation {
     received: Option<(u64, SocketAddr)>,
 }
 
+packed!(Observation { state, sequence, received });
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     /// To be reported, if the peer wants it.
@@ -51,6 +54,8 @@ enum State {
     Sent,
     Acked,
 }
+
+packed_names!(State { Due, Sent, Acked });
 
 impl Observation {
     /// The address of this end, as the peer sees it.

@@ -1,5 +1,7 @@
 //! How much may be sent to an address that has not proven itself (RFC 9000 §8.1).
 
+use crate::packed::packed;
+
 /// An unvalidated address gets at most this many times the bytes that came from it.
 const AMPLIFICATION_FACTOR: u64 = 3;
 
@@ -10,6 +12,8 @@ pub(crate) struct AntiAmplification {
     received: u64,
     sent: u64,
 }
+
+packed!(AntiAmplification { validated, received, sent });
 
 impl AntiAmplification {
     /// A client has chosen its server's address itself, so it starts `validated`.

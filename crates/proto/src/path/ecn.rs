@@ -4,6 +4,7 @@ use fulmar_base::Instant;
 
 use crate::datagram::Ecn;
 use crate::log::EcnState;
+use crate::packed::{packed, packed_names};
 use crate::packet::SentPacket;
 use crate::space::EcnFeedback;
 
@@ -30,6 +31,8 @@ enum State {
     Failed,
 }
 
+packed_names!(State { Testing, Unknown, Capable, Suspected, Failed });
+
 /// The ECN validation of a tuple.
 #[derive(Debug)]
 pub(crate) struct EcnValidation {
@@ -54,6 +57,19 @@ pub(crate) struct EcnValidation {
     in_row: Option<Box<InRow>>,
 }
 
+packed!(EcnValidation {
+    state,
+    left,
+    was_marked,
+    confirmed,
+    arrived_in_row,
+    peer_has_stopped,
+    suspected,
+    arrived_marked,
+    dropped_since,
+    in_row,
+});
+
 /// What became of packets since one with a mark has arrived.
 #[derive(Debug, Default)]
 struct InRow {
@@ -66,6 +82,8 @@ struct InRow {
     /// And how many without a mark.
     lost_unmarked: u64,
 }
+
+packed!(InRow { lost_since, arrived_since, lost, lost_unmarked });
 
 impl EcnValidation {
     pub(crate) fn new(enabled: bool) -> Self {

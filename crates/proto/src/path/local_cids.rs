@@ -9,6 +9,8 @@ use fulmar_wire::{ConnectionId, Frame, NewConnectionId, PathId, TransportErrorCo
 use crate::config::EndpointConfig;
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
+use crate::packed::packed_around;
+use crate::packed::{packed, packed_names};
 use crate::packet::{FrameWriter, SentFrame};
 
 /// How many connection IDs a peer gets at a time, if it wants as many.
@@ -29,12 +31,16 @@ enum Announcement {
     Known,
 }
 
+packed_names!(Announcement { Pending, InFlight, Known });
+
 #[derive(Debug)]
 struct Issued {
     sequence: u64,
     cid: ConnectionId,
     announcement: Announcement,
 }
+
+packed!(Issued { sequence, cid, announcement });
 
 /// The connection IDs under which the peer may send to a path.
 ///
@@ -55,6 +61,16 @@ pub(crate) struct LocalCids {
     config: Arc<EndpointConfig>,
     rng: Rng,
 }
+
+packed_around!(LocalCids {
+    path,
+    issued,
+    next_sequence,
+    limit,
+    retire_prior_to,
+    taken,
+    rng,
+} around { config: Arc<EndpointConfig> });
 
 impl LocalCids {
     /// Starts with the ID of the handshake, which has sequence number 0.

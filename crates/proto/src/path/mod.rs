@@ -21,6 +21,7 @@ mod pending;
 mod probe_timer;
 mod remote_cids;
 mod responses;
+mod sleeping;
 mod spin;
 mod tuple;
 mod tuples;
@@ -29,6 +30,7 @@ mod validation;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::packed::packed_around;
 use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
@@ -95,6 +97,27 @@ pub(crate) struct Path {
     pub(crate) rng: Rng,
     last_id: u32,
 }
+
+packed_around!(Path {
+    id,
+    space,
+    remote_cids,
+    window_max,
+    fallback,
+    switched,
+    first_remote,
+    has_challenged,
+    is_unproven,
+    failures,
+    mtu_limit,
+    pending,
+    allowed,
+    pto,
+    pacing,
+    preferred,
+    rng,
+    last_id,
+} empty { off_path, given_up } around { local_cids: LocalCids, tuple: Tuple });
 
 /// What a connection gives to its first path.
 pub(crate) struct PathSetup {
@@ -182,6 +205,14 @@ impl Path {
         self.off_path.shrink_to_fit();
         self.rng.rest();
         self.tuple.responses.rest();
+        self.tuple.congestion.rest();
+    }
+
+    /// Whether nothing is under way and there is nothing but the tuple in use, so that the path can be packed.
+    fn is_at_rest(&self) -> bool {
+        let tuple = &self.tuple;
+        let is_alone = self.off_path.is_empty() && self.given_up.is_none() && tuple.validation.is_none();
+        is_alone && self.space.is_at_rest() && tuple.congestion.is_at_rest()
     }
 
     /// The largest congestion window so far, of all tuples that were in use.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use self::arrivals::Arrivals;
+use crate::packed::packed;
 
 /// The search ends when less than this is left to gain.
 const GAIN_MIN: u16 = 20;
@@ -54,6 +55,24 @@ pub(crate) struct MtuDiscovery {
     fell: Option<Instant>,
     fell_to: u16,
 }
+
+packed!(MtuDiscovery {
+    current,
+    base,
+    limit,
+    enabled,
+    upper,
+    probing,
+    in_flight,
+    passed_over,
+    next_search,
+    wanted,
+    unexplained,
+    newest_small_lost,
+    arrivals,
+    fell,
+    fell_to,
+});
 
 impl MtuDiscovery {
     /// Starts at `initial`; `limit` is the largest size that may be tried.

@@ -1,9 +1,13 @@
 //! Which writers may have something to send on a path.
 
+use crate::packed::packed;
+
 /// A set of bits, one for each kind of writer: raised when a component may have got something to say, cleared when it
 /// was asked and had nothing. A bit too many costs a question; one too few would leave a frame unsent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pending(u16);
+
+packed!(Pending);
 
 impl Pending {
     pub(crate) const NONE: Self = Self(0);

@@ -2,6 +2,7 @@
 
 use fulmar_base::Instant;
 
+use crate::packed::packed;
 use crate::rtt::TimerStyle;
 use crate::space::PtoBackoff;
 
@@ -15,6 +16,8 @@ pub(crate) struct ProbeTimer {
     /// Whether a packet without data shall ask whether the path is back.
     pub(crate) ping: bool,
 }
+
+packed!(ProbeTimer { backoff, started, ping });
 
 impl ProbeTimer {
     pub(crate) fn new(now: Instant, style: TimerStyle) -> Self {

@@ -9,6 +9,7 @@ use fulmar_wire::{
 
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
+use crate::packed::packed;
 use crate::packet::{FrameWriter, SentFrame};
 
 /// How many retirements may wait to be acknowledged before the peer is taken for hostile: it keeps retiring
@@ -23,6 +24,8 @@ struct Remote {
     /// Whether a tuple sends to it. No two tuples share one unless the peer does so too (RFC 9000 §9.5).
     used: bool,
 }
+
+packed!(Remote { sequence, cid, reset_token, used });
 
 /// The connection IDs under which a path's packets are sent.
 ///
@@ -45,6 +48,8 @@ pub(crate) struct RemoteCids {
     /// Retirements that are on their way.
     retire_in_flight: VecDeque<u64>,
 }
+
+packed!(RemoteCids { path, max, ids, active, retire_prior_to, seen, retire_pending, retire_in_flight });
 
 impl RemoteCids {
     /// Starts with the ID of the handshake, which has sequence number 0.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use fulmar_wire::{Frame, PathResponse};
 
+use crate::packed::packed;
 use crate::packet::FrameWriter;
 
 /// How many challenges wait for their answer; when full, the oldest is forgotten. The peer repeats a challenge
@@ -15,6 +16,8 @@ const RESPONSES_MAX: usize = 4;
 pub(crate) struct PathResponses {
     pending: VecDeque<[u8; 8]>,
 }
+
+packed!(PathResponses { pending });
 
 impl PathResponses {
     /// A challenge arrived.

@@ -4,6 +4,7 @@ use fulmar_base::Rng;
 use fulmar_wire::Side;
 
 use crate::config::SpinBit;
+use crate::packed::packed;
 
 /// One in so many paths does not spin even where spinning is on, so that an endpoint that never spins is
 /// nothing special (RFC 9000 §17.4).
@@ -16,6 +17,8 @@ pub(crate) struct Spin {
     spins: bool,
     value: bool,
 }
+
+packed!(Spin { spins, value });
 
 impl Spin {
     /// Decides for a new tuple.

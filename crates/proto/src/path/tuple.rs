@@ -14,6 +14,7 @@ use crate::congestion::CongestionState;
 use crate::datagram::{Ecn, FourTuple};
 use crate::ext::Observation;
 use crate::ids::TupleId;
+use crate::packed::packed_around;
 use crate::packet::{FrameWriter, SentPacket};
 use crate::rtt::Rtt;
 use crate::space::MIN_PACKET_THRESHOLD;
@@ -44,6 +45,21 @@ pub(crate) struct Tuple {
     /// What the ends tell each other of its addresses.
     pub(crate) observation: Observation,
 }
+
+packed_around!(Tuple {
+    id,
+    addrs,
+    amplification,
+    validated,
+    responses,
+    remote_cid,
+    peer_dst,
+    spin,
+    rtt,
+    mtud,
+    ecn,
+    observation,
+} empty { validation } around { congestion: CongestionState });
 
 impl Tuple {
     pub(crate) fn new(

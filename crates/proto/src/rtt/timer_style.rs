@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::packed::packed_names;
 use thiserror::Error;
 
 /// How the round-trip time becomes timers.
@@ -17,6 +18,8 @@ pub enum TimerStyle {
     /// four variances, and it doubles each time.
     Classic,
 }
+
+packed_names!(TimerStyle { OncePerRtt, Classic });
 
 impl fmt::Display for TimerStyle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use fulmar_wire::{AckEncoder, AckWritten, EcnCounts, PathId, VarInt};
 
 use self::reports::{REPEATED_RANGES, Reports};
 use crate::datagram::Ecn;
+use crate::packed::packed;
 use crate::packet::FrameWriter;
 
 /// The ranges that wait to be acknowledged at most; of more, the oldest are given up (RFC 9000 §13.2.3). An ACK carries as
@@ -35,6 +36,8 @@ pub(crate) struct AckPolicy {
     /// an ACK at every gap and every late packet (RFC 9000 §13.2.1), 0 never looks.
     pub(crate) reordering_threshold: u64,
 }
+
+packed!(AckPolicy { ack_eliciting_threshold, max_ack_delay, reordering_threshold });
 
 impl AckPolicy {
     /// Acknowledges everything at once, as Initial and Handshake packets must be (RFC 9000 §13.2.1).
@@ -76,6 +79,22 @@ pub(crate) struct AckManager {
     /// Packets that elicit an ACK and come before the peer's policy holds, as it suits the window of another path.
     eager: Option<u32>,
 }
+
+packed!(AckManager {
+    policy,
+    ranges,
+    ecn,
+    pending,
+    immediate,
+    deadline,
+    largest_eliciting,
+    largest_reported,
+    is_unconfirmed,
+    smallest_news,
+    reports,
+    last_was_ce,
+    eager,
+});
 
 impl AckManager {
     pub(crate) fn new(policy: AckPolicy) -> Self {

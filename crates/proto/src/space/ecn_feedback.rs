@@ -3,6 +3,7 @@
 use fulmar_wire::EcnCounts;
 
 use crate::datagram::Ecn;
+use crate::packed::packed;
 
 /// What an ACK says of the marks that arrived at the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct EcnMonitor {
     sent_ect0: u64,
     sent_ect1: u64,
 }
+
+packed!(EcnMonitor { counts, sent_ect0, sent_ect1 });
 
 /// Packets that an ACK newly acknowledges, by the mark they left with.
 #[derive(Debug, Default, Clone, Copy)]

@@ -14,6 +14,7 @@ use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::log::LogEvent;
 use crate::memory::SharedMemory;
+use crate::packed::packed;
 use crate::packet::SentPacket;
 use crate::rtt::{GRANULARITY, Rtt};
 
@@ -77,6 +78,14 @@ pub(crate) struct LossDetector {
     run: Option<LostRun>,
 }
 
+packed!(LossDetector {
+    packet_threshold,
+    time_threshold,
+    losses_since_spurious,
+    deadline,
+    run,
+} empty { remembered });
+
 /// Packets lost one after another, none between them acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct LostRun {
@@ -87,7 +96,14 @@ struct LostRun {
     tuple: TupleId,
 }
 
+packed!(LostRun { start, end, tuple });
+
 impl LossDetector {
+    /// Whether no lost packet is remembered.
+    pub(crate) fn remembers_nothing(&self) -> bool {
+        self.remembered.oldest().is_none()
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             packet_threshold: MIN_PACKET_THRESHOLD,

@@ -20,6 +20,7 @@ mod tx_numbers;
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use fulmar_base::{Instant, RingMap, Rng};
 use fulmar_wire::{Ack, Frame};
 
@@ -111,12 +112,30 @@ pub(crate) struct NumberSpace {
     ack_only_run: u32,
 }
 
+packed!(NumberSpace {
+    numbers,
+    received,
+    acks,
+    loss,
+    ecn,
+    outstanding,
+    probes,
+    resends,
+    uncopied,
+    unseen,
+    largest_acked,
+    last_ack_eliciting,
+    ack_only_run,
+} empty { sent });
+
 /// Counts over the records of sent packets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Outstanding {
     ack_eliciting: usize,
     ack_only: usize,
 }
+
+packed!(Outstanding { ack_eliciting, ack_only });
 
 impl Outstanding {
     fn add(&mut self, packet: &SentPacket) {
@@ -207,6 +226,11 @@ impl NumberSpace {
         self.outstanding = Outstanding::default();
         self.last_ack_eliciting = None;
         self.sent.drain()
+    }
+
+    /// Whether nothing that was sent is kept.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.sent.is_empty() && self.loss.remembers_nothing()
     }
 
     /// Gives back the memory that nothing needs while the path rests.

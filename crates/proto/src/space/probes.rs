@@ -1,8 +1,12 @@
 //! Probe packets that have to be sent (RFC 9002 §6.2.4).
 
+use crate::packed::packed;
+
 /// How many packets of a space shall elicit an acknowledgement, whatever the congestion window says.
 #[derive(Debug, Default)]
 pub(crate) struct Probes(u8);
+
+packed!(Probes);
 
 impl Probes {
     /// A probe timeout has passed: `packets` have to be sent, whatever was wanted before.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::packed::packed;
 use crate::rtt::TimerStyle;
 use fulmar_base::Instant;
 
@@ -45,6 +46,8 @@ pub(crate) struct PtoBackoff {
     /// How often the path seemed to be back since something was acknowledged.
     returns: u32,
 }
+
+packed!(PtoBackoff { style, count, since, due, returns });
 
 impl PtoBackoff {
     /// No timeout has passed.

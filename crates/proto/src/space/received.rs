@@ -1,5 +1,6 @@
 //! Which packet numbers have been received.
 
+use crate::packed::packed;
 use fulmar_base::{Instant, RangeSet};
 
 /// The ranges of received packet numbers that are remembered to recognise duplicates. A network that
@@ -17,6 +18,8 @@ pub(crate) struct Received {
     floor: u64,
     largest: Option<(u64, Instant)>,
 }
+
+packed!(Received { ranges, floor, largest });
 
 impl Received {
     /// Whether a packet with this number was received already, or is too old to say.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use crate::packed::packed;
 use fulmar_base::Rng;
 
 /// The numbers skipped last that are remembered. A peer that acknowledges ahead is caught by the newest
@@ -28,6 +29,8 @@ pub(crate) struct TxNumbers {
     /// In increasing order.
     skipped: VecDeque<u64>,
 }
+
+packed!(TxNumbers { next, skip_at, period, skipped });
 
 impl TxNumbers {
     /// Starts at number 0, which is never skipped.

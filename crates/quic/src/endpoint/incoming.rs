@@ -22,13 +22,18 @@ use crate::sync::lock;
 ///
 /// Awaiting it accepts. Dropping it refuses.
 #[must_use = "dropping an incoming connection refuses it"]
-pub struct Incoming {
+pub struct Incoming(
+    /// Programs move it around, into tasks that keep the room of the largest thing they ever hold.
+    Box<Attempt>,
+);
+
+struct Attempt {
     /// Keeps the endpoint alive.
     _endpoint: Endpoint,
     /// The worker that the attempt came to, and that the connection will stay with.
     worker: Arc<WorkerShared>,
     /// `None` only once it was decided upon.
-    attempt: Option<fulmar_proto::Incoming>,
+    incoming: Option<fulmar_proto::Incoming>,
     remote: SocketAddr,
     local_ip: Option<IpAddr>,
 }
@@ -37,23 +42,23 @@ impl Incoming {
     pub(super) fn new(
         endpoint: Endpoint,
         worker: Arc<WorkerShared>,
-        attempt: fulmar_proto::Incoming,
+        incoming: fulmar_proto::Incoming,
     ) -> Self {
-        let addrs = attempt.addrs();
-        Self {
+        let addrs = incoming.addrs();
+        Self(Box::new(Attempt {
             _endpoint: endpoint,
             worker,
-            attempt: Some(attempt),
+            incoming: Some(incoming),
             remote: addrs.remote,
             local_ip: addrs.local_ip,
-        }
+        }))
     }
 
     /// The runtime in which the worker lives that the attempt came to, and that the connection will stay with. Where an endpoint has
     /// several ([`EndpointBuilder::runtimes`](super::EndpointBuilder::runtimes)), a task that accepts and serves the connection is best
     /// spawned there.
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        &self.worker.runtime
+        &self.0.worker.runtime
     }
 
     /// Accepts: the handshake begins, with up to a millisecond of cryptography in this task. The endpoint serves other
@@ -75,12 +80,12 @@ impl Incoming {
     }
 
     fn accept_by(mut self, config: Option<Arc<ServerConfig>>) -> Result<Connecting, AcceptError> {
-        if lock(&self.worker.core).is_closed() {
+        if lock(&self.0.worker.core).is_closed() {
             // Dropped here, the attempt is refused.
             return Err(AcceptError::EndpointClosed);
         }
-        let Some(attempt) = self.attempt.take() else { return Err(AcceptError::EndpointClosed) };
-        accept(&self.worker, attempt, config).map(Connecting::new)
+        let Some(attempt) = self.0.incoming.take() else { return Err(AcceptError::EndpointClosed) };
+        accept(&self.0.worker, attempt, config).map(Connecting::new)
     }
 
     /// Turns the peer away with CONNECTION_REFUSED.
@@ -93,53 +98,53 @@ impl Incoming {
     /// # Errors
     /// If the peer has followed such a request already: then the attempt is given back.
     pub fn retry(mut self) -> Result<(), Box<Self>> {
-        if !self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::may_retry) {
+        if !self.0.incoming.as_ref().is_some_and(fulmar_proto::Incoming::may_retry) {
             return Err(Box::new(self));
         }
-        let Some(attempt) = self.attempt.take() else { return Ok(()) };
+        let Some(attempt) = self.0.incoming.take() else { return Ok(()) };
         let mut reply = TransmitBatch::new(1);
-        let mut core = lock(&self.worker.core);
+        let mut core = lock(&self.0.worker.core);
         let now = core.advance(clock::now());
         let answer = core.endpoint.retry(now, attempt, &mut reply);
         drop(core);
         if let Ok(Some(transmit)) = answer {
-            self.worker.reply(transmit, &reply);
+            self.0.worker.reply(transmit, &reply);
         }
         Ok(())
     }
 
     /// Whether the peer has proven that it receives what is sent to its address (RFC 9000 §8.1).
     pub fn is_validated(&self) -> bool {
-        self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::is_validated)
+        self.0.incoming.as_ref().is_some_and(fulmar_proto::Incoming::is_validated)
     }
 
     /// Whether [`retry`](Self::retry) is possible: a peer follows one such request.
     pub fn may_retry(&self) -> bool {
-        self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::may_retry)
+        self.0.incoming.as_ref().is_some_and(fulmar_proto::Incoming::may_retry)
     }
 
     /// Forgets the attempt without an answer. The peer tries again until its handshake timeout.
     pub fn ignore(mut self) {
-        if let Some(attempt) = self.attempt.take() {
-            lock(&self.worker.core).endpoint.ignore(attempt);
+        if let Some(attempt) = self.0.incoming.take() {
+            lock(&self.0.worker.core).endpoint.ignore(attempt);
         }
     }
 
     /// The address that the attempt claims to come from. See [`is_validated`](Self::is_validated).
     pub fn remote_address(&self) -> SocketAddr {
-        self.remote
+        self.0.remote
     }
 
     /// The local address that the attempt was sent to, where the platform tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
-        self.local_ip
+        self.0.local_ip
     }
 
     fn refuse_now(&mut self) {
-        let Some(attempt) = self.attempt.take() else { return };
+        let Some(attempt) = self.0.incoming.take() else { return };
         let mut reply = TransmitBatch::new(1);
-        let transmit = lock(&self.worker.core).endpoint.refuse(attempt, &mut reply);
-        self.worker.reply(transmit, &reply);
+        let transmit = lock(&self.0.worker.core).endpoint.refuse(attempt, &mut reply);
+        self.0.worker.reply(transmit, &reply);
     }
 }
 
@@ -151,7 +156,7 @@ impl Drop for Incoming {
 
 impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Incoming").field("remote_address", &self.remote).finish_non_exhaustive()
+        f.debug_struct("Incoming").field("remote_address", &self.0.remote).finish_non_exhaustive()
     }
 }
 

@@ -23,6 +23,11 @@ use crate::sync::lock;
 /// A connection that was silent for so long gives back what it does not need meanwhile: see [`fulmar_proto::Connection::rest`].
 const REST_AFTER: Duration = Duration::from_secs(1);
 
+/// One that is new does so when it was silent for as long as it has been there, but not before this: four times the 25 milliseconds
+/// that an acknowledgement may take by default (RFC 9000 §18.2). Those that came within a second would all hold keys and buffers
+/// otherwise, and a process keeps the memory of its busiest second. It happens at most a few times, as each doubles the age.
+const REST_NEW_AFTER: Duration = Duration::from_millis(100);
+
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
     worker: Weak<WorkerShared>,
@@ -73,6 +78,7 @@ pub(crate) struct State {
     pub(crate) received_at: Instant,
     /// When the connection comes to rest if nothing is sent or received; `None` if it does.
     rest: Option<Instant>,
+    began: Instant,
     now: Instant,
 }
 
@@ -109,7 +115,8 @@ impl State {
 
     /// Something was received or is sent.
     pub(crate) fn on_traffic(&mut self) {
-        self.rest = Some(self.now + REST_AFTER);
+        let age = self.now.saturating_since(self.began);
+        self.rest = Some(self.now + age.clamp(REST_NEW_AFTER, REST_AFTER));
     }
 
     /// Something was received. Returns whether a reader is to have its turn before more is.
@@ -122,12 +129,14 @@ impl State {
         self.deadline().into_iter().chain(self.rest).min()
     }
 
-    /// Lets the connection rest if it is time.
-    pub(crate) fn rest_if_due(&mut self) {
-        if self.rest.is_some_and(|at| at <= self.now) {
-            self.rest = None;
-            self.proto.rest();
-        }
+    /// Whether it is time for the connection to rest, once.
+    pub(crate) fn take_due_rest(&mut self) -> bool {
+        self.rest.take_if(|at| *at <= self.now).is_some()
+    }
+
+    /// The connection rests again after this turn if it did before: it was only asked for the time.
+    pub(crate) fn rest_again(&mut self) {
+        self.rest.get_or_insert(self.now);
     }
 
     /// Fails if the connection is over.
@@ -163,6 +172,7 @@ impl Inner {
             timer: None,
             received_at: now,
             rest: None,
+            began: now,
             now,
         };
         Self {

@@ -176,7 +176,7 @@ impl Worker {
             if state.proto.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
                 state.proto.handle_timeout(now);
             }
-            state.rest_if_due();
+            state.rest_again();
             self.after_change(&connection, state);
         }
     }

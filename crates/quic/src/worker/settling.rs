@@ -40,10 +40,15 @@ impl Worker {
                 self.timers.disarm(connection, armed);
             }
         } else {
+            let rests = state.take_due_rest();
             let deadline = state.next_call();
             self.timers.arm(connection, &mut state.timer, deadline);
             if state.awaits_manager() && !mem::replace(&mut state.queued, true) {
                 self.queue.push_back(connection.clone());
+            }
+            if rests {
+                // Whoever asks it for something wakes it.
+                state.proto.rest();
             }
         }
         let was_dialled = state.proto.side() == Side::Client;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::super::units::{percent, volume};
+use crate::packed::packed;
 
 /// The maximum is taken over this many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
 const HALF_FILTER_ROUNDS: u64 = 5;
@@ -40,6 +41,20 @@ pub(in crate::congestion) struct Aggregation {
     previous: u64,
     half_start_round: u64,
 }
+
+packed!(Aggregation {
+    interval_start,
+    delivered,
+    last_ack,
+    low,
+    round,
+    silence,
+    grown,
+    bridged,
+    current,
+    previous,
+    half_start_round,
+});
 
 /// What [`Aggregation::on_ack`] needs to know.
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@ use fulmar_base::Instant;
 use super::super::delay::nanos;
 use super::aggregation::HELD_ROUND_TRIPS;
 use super::probe_bw::MAX_WAIT_ROUNDS;
+use crate::packed::packed;
 
 /// The maximum over the current and the previous cycle of probing (BBR.max_bw_filter with MaxBwFilterLen 2),
 /// in bytes per second.
@@ -15,6 +16,8 @@ pub(super) struct MaxBandwidth {
     previous: u64,
     current: u64,
 }
+
+packed!(MaxBandwidth { previous, current });
 
 impl MaxBandwidth {
     pub(super) fn get(&self) -> u64 {
@@ -71,6 +74,21 @@ pub(super) struct RoundBest {
     /// How many rounds in a row have not.
     stopped_rounds: u8,
 }
+
+packed!(RoundBest {
+    max,
+    limited,
+    start,
+    last_ack,
+    last_sent,
+    stop,
+    had_stop,
+    silence,
+    was_held,
+    was_stopped,
+    is_shown,
+    stopped_rounds,
+});
 
 impl RoundBest {
     pub(super) fn new(now: Instant) -> Self {

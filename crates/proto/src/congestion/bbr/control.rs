@@ -8,6 +8,7 @@ use super::super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::startup::STARTUP_GAIN;
 use super::{Bbr, Phase};
 use crate::congestion::{minimum_window, window_after_mtu_change};
+use crate::packed::packed;
 
 /// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
 const PACING_PERCENT: u64 = 99;
@@ -55,6 +56,18 @@ pub(super) struct Control {
     /// Whether the pace follows a measured bandwidth.
     pub(super) measured: bool,
 }
+
+packed!(Control {
+    window,
+    pacing_rate,
+    packet,
+    initial_window,
+    prior_window,
+    timed_out,
+    limited,
+    was_limited,
+    measured,
+});
 
 impl Control {
     pub(super) fn new(window: u64, max_datagram_size: u16) -> Self {

@@ -10,6 +10,7 @@ use fulmar_base::Instant;
 
 use super::super::units::volume;
 use super::{Bbr, SLOWER_DIVISOR};
+use crate::packed::packed;
 
 /// What is asked of the path, and when it may be asked.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub(super) struct LongerPath {
     /// The bandwidth when the delay last showed no queue, in bytes per second.
     bandwidth_at_rest: u64,
 }
+
+packed!(LongerPath { doubt, asks_after, bandwidth_at_rest });
 
 /// What the path says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,8 @@ struct Doubt {
     /// The smallest round-trip time since the flight was small.
     min: Option<Duration>,
 }
+
+packed!(Doubt { delay, bandwidth, min });
 
 impl LongerPath {
     /// Nothing is asked yet.

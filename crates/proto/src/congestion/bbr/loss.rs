@@ -9,6 +9,7 @@ use super::trial::LossTrial;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::random_loss::RandomLoss;
 use crate::congestion::{CongestionEvent, LostPacket};
+use crate::packed::packed;
 
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
 const LOSS_PERCENT: u64 = 2;
@@ -54,6 +55,28 @@ pub(super) struct Losses {
     /// The bandwidth before losses had it measured anew.
     undo_max_bandwidth: u64,
 }
+
+packed!(Losses {
+    short_bandwidth,
+    short_inflight,
+    long_inflight,
+    bandwidth_latest,
+    inflight_latest,
+    in_round,
+    first_loss,
+    congested,
+    events_in_round,
+    marked_too_high,
+    round_end,
+    round_started,
+    random,
+    trial,
+    undo_phase,
+    undo_bandwidth,
+    undo_short_inflight,
+    undo_long_inflight,
+    undo_max_bandwidth,
+});
 
 impl Losses {
     pub(super) fn new() -> Self {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::super::delay::nanos;
+use crate::packed::packed;
 
 /// The state PROBE_RTT is at least so far apart (BBR.ProbeRTTInterval).
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
@@ -43,6 +44,8 @@ pub(in crate::congestion) struct MinRtt {
     latest: Instant,
     expired: bool,
 }
+
+packed!(MinRtt { min, stamp, probe_min, probe_stamp, latest, expired });
 
 impl MinRtt {
     pub(in crate::congestion) fn new(now: Instant) -> Self {

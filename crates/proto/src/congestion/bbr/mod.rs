@@ -50,6 +50,7 @@ mod trial;
 
 use std::time::Duration;
 
+use crate::packed::{packed, packed_names};
 use fulmar_base::Instant;
 
 pub(super) use self::aggregation::{Aggregation, AggregationInput, HELD_ROUND_TRIPS};
@@ -65,6 +66,7 @@ use self::startup::Startup;
 use super::delay::DelayWatch;
 use super::full_pipe::FullPipe;
 use super::recovery::Recovery;
+use super::sleeper::Sleeper;
 use super::units::packet_time;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
@@ -83,7 +85,7 @@ pub struct BbrConfig {
 
 impl ControllerFactory for BbrConfig {
     fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
-        Box::new(Bbr::new(self, now, max_datagram_size))
+        Box::new(Sleeper::new(Bbr::new(self, now, max_datagram_size)))
     }
 }
 
@@ -111,6 +113,26 @@ pub struct Bbr {
     idle_restart: bool,
 }
 
+packed!(Bbr {
+    phase,
+    rounds,
+    max_bandwidth,
+    round_best,
+    full,
+    min_rtt,
+    delay,
+    aggregation,
+    startup,
+    cycle,
+    probe_rtt,
+    longer_path,
+    losses,
+    recovery,
+    control,
+    delivered,
+    idle_restart,
+});
+
 /// The states of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -129,6 +151,8 @@ enum Phase {
     /// Keeps little in flight, to measure the round-trip time without a queue.
     ProbeRtt,
 }
+
+packed_names!(Phase { Startup, Drain, ProbeDown, ProbeCruise, ProbeRefill, ProbeUp, ProbeRtt });
 
 impl Phase {
     /// Whether this is one of the four states that probe for bandwidth (PROBE_BW).

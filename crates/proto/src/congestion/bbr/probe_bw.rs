@@ -6,6 +6,7 @@ use fulmar_base::{Instant, Rng};
 
 use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
+use crate::packed::{packed, packed_names};
 
 /// The share of the long-term bound that is left to others (BBR.Headroom), in hundredths.
 pub(super) const HEADROOM_PERCENT: u64 = 15;
@@ -43,6 +44,8 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
+packed_names!(AckPhase { Init, Refilling, ProbeStarting, ProbeFeedback, ProbeStopping });
+
 /// The state of the cycle.
 #[derive(Debug, Clone)]
 pub(super) struct Cycle {
@@ -70,6 +73,22 @@ pub(super) struct Cycle {
     /// Whether it was, and others held a queue when the probe began: what it makes them lose they cannot win back.
     pub(super) takes_from_others: bool,
 }
+
+packed!(Cycle {
+    stamp,
+    wait,
+    rounds_since_up,
+    ack_phase,
+    probe_sample,
+    too_high,
+    precautionary,
+    up_rounds,
+    up_acked,
+    acked_per_packet,
+    rtt_before,
+    short_wait,
+    takes_from_others,
+});
 
 impl Cycle {
     pub(super) fn new(now: Instant) -> Self {

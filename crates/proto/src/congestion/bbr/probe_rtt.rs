@@ -7,6 +7,7 @@ use fulmar_base::Instant;
 use super::longer_path::Answer;
 use super::probe_bw::AckPhase;
 use super::{Bbr, Phase, Sample};
+use crate::packed::packed;
 
 /// How long the flight is kept small (BBR.ProbeRTTDuration).
 const DURATION: Duration = Duration::from_millis(200);
@@ -23,6 +24,8 @@ pub(super) struct ProbeRtt {
     /// Packets sent when between so much and so much was delivered show a rate that was limited here.
     limited: Option<(u64, u64)>,
 }
+
+packed!(ProbeRtt { done, round_done, limited });
 
 impl ProbeRtt {
     /// Whether a packet sent when `delivered` bytes had been delivered was held back by PROBE_RTT.

@@ -1,5 +1,7 @@
 //! Round trips that are counted in packets, not by a clock: they stand still while nothing is sent.
 
+use crate::packed::packed;
+
 /// Counts packet-timed round trips (draft-ietf-ccwg-bbr, "BBR.round_count").
 ///
 /// A round ends when a packet is acknowledged that was sent after the round began. The state of delivery is
@@ -12,6 +14,8 @@ pub(in crate::congestion) struct Rounds {
     /// Whether the last acknowledgement ended one.
     started: bool,
 }
+
+packed!(Rounds { count, end, started });
 
 impl Rounds {
     /// Takes an acknowledgement; `prior_delivered` was delivered when its newest packet was sent. Returns

@@ -12,6 +12,7 @@ use crate::congestion::AckEvent;
 use crate::congestion::delay::least_rise;
 use crate::congestion::train_probing::TrainProbing;
 use crate::congestion::unvalidated_flight::SafeRetreat;
+use crate::packed::packed;
 
 /// The gain that doubles the rate in a round, 4 ln 2 (BBR.StartupPacingGain), in hundredths.
 pub(super) const STARTUP_GAIN: u64 = 277;
@@ -54,6 +55,18 @@ pub(super) struct Startup {
     resting_delay: Option<Duration>,
 }
 
+packed!(Startup {
+    trains,
+    drain_start,
+    remeasure_from,
+    valid_from,
+    is_full_by_delay,
+    is_full_by_losses,
+    probes_soon,
+    doubt,
+    resting_delay,
+});
+
 /// A rise of the delay has ended STARTUP, and it is not known yet whether the delay falls with the flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Doubt {
@@ -62,6 +75,8 @@ pub(super) struct Doubt {
     /// The round in which the flight was that of an empty queue.
     pub(super) drained: Option<u64>,
 }
+
+packed!(Doubt { delay, drained });
 
 impl Startup {
     /// A start with this window in bytes.

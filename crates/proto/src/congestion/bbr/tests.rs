@@ -14,6 +14,7 @@ use super::*;
 use crate::congestion::DeliverySnapshot;
 use crate::congestion::test_link::{Link, SIZE, Transfer};
 use crate::congestion::units::volume;
+use crate::packed::Packed;
 
 /// More than any test sends.
 const PLENTY: u64 = 10_000_000;
@@ -138,4 +139,27 @@ impl Controller for Watched {
     fn name(&self) -> &'static str {
         self.with(|bbr| bbr.name())
     }
+}
+
+#[test]
+fn the_model_is_packed_into_few_bytes_and_nothing_is_lost() {
+    // With losses, jitter and stops there is something in every part of it.
+    let lossy = Link { loss: Some(50), jitter: Some(Duration::from_millis(3)), ..Link::new(20, 20, 100) };
+    for link in [Link::new(10, 20, 200), Link::new(100, 1, 50), lossy] {
+        let mut path = Path::new(link);
+        for step in 0..400 {
+            path.transfer.run_until(Duration::from_millis(step % 90), |_| false);
+            path.look(|bbr| {
+                let mut bytes = Vec::new();
+                bbr.pack(&mut bytes);
+                let mut input = &bytes[..];
+                assert_eq!(format!("{:?}", Bbr::unpack(&mut input)), format!("{bbr:?}"));
+                assert!(input.is_empty());
+            });
+        }
+    }
+    let bbr = Bbr::new(&BbrConfig::default(), Instant::from_millis(5), SIZE);
+    let mut bytes = Vec::new();
+    bbr.pack(&mut bytes);
+    assert!(bytes.len() < size_of::<Bbr>() / 4, "{} of {} bytes", bytes.len(), size_of::<Bbr>());
 }

@@ -6,6 +6,7 @@ use fulmar_base::Instant;
 use super::super::units::{percent, rate};
 use super::loss::{BETA_PERCENT, larger_bound};
 use super::{Bbr, Phase};
+use crate::packed::packed;
 
 /// During a trial the pace is this share of what arrives, in hundredths, as in PROBE_DOWN: a policer loses nothing of that.
 const PACE_PERCENT: u64 = 90;
@@ -28,6 +29,8 @@ pub(super) struct LossTrial {
     /// Whether it began in the present period of recovery.
     is_of_recovery: bool,
 }
+
+packed!(LossTrial { bound_before, bandwidth, passed, probes_until_next, is_of_recovery });
 
 impl LossTrial {
     /// A probe for bandwidth begins.

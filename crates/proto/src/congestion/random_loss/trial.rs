@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::{FAST_WEIGHT, ONE, RATE_MAX, WEIGHT, deviation};
+use crate::packed::packed;
 
 /// A trial is long enough to lose this many packets at the rate before it, so that half of them are told from all, within
 /// bounds of one window of the smallest mean and four of the largest. Where it seems then that the reaction has helped, it goes on
@@ -34,6 +35,8 @@ pub(super) struct Trial {
     /// Whether another one has shown random losses before.
     pub(super) again: bool,
 }
+
+packed!(Trial { since, before, packets_before, counts, window_max, again });
 
 impl Trial {
     /// Whether it is known what it has shown, where losses come together by `burst` packets more than one, in parts of [`ONE`].
@@ -68,6 +71,8 @@ pub(super) struct Counts {
     pub(super) acked: u32,
     pub(super) lost: u32,
 }
+
+packed!(Counts { acked, lost });
 
 impl Counts {
     pub(super) fn packets(self) -> u64 {

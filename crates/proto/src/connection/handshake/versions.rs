@@ -49,7 +49,7 @@ pub(in crate::connection) struct Versions {
     /// All that this end knows, the best first.
     pub(in crate::connection) known: Vec<Version>,
     /// What a client began with.
-    client: Option<ClientVersions>,
+    client: Option<Box<ClientVersions>>,
     /// What a client begins anew with, until it has heard of the server.
     first_flight: Option<Box<FirstFlight>>,
 }
@@ -60,7 +60,7 @@ impl Versions {
     }
 
     pub(in crate::connection) fn set_client(&mut self, client: ClientVersions, first_flight: FirstFlight) {
-        self.client = Some(client);
+        self.client = Some(Box::new(client));
         self.first_flight = Some(Box::new(first_flight));
     }
 

@@ -1,5 +1,6 @@
 //! The sizes of large packets that arrived, and when these left: what they prove, and what they do not.
 
+use crate::packed::packed;
 use fulmar_base::Instant;
 
 /// So many sizes are remembered. When full, the oldest makes room.
@@ -13,6 +14,8 @@ pub(super) struct Arrivals {
     sent: [Instant; SIZES_MAX],
     len: u8,
 }
+
+packed!(Arrivals { sizes, sent, len });
 
 impl Arrivals {
     pub(super) fn new() -> Self {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::packed::packed;
 use fulmar_base::RangeSet;
 
 /// A range that was written into so many ACKs is not written again: the chance that all of them were lost is
@@ -20,6 +21,8 @@ pub(super) struct Reports {
     /// The memory of the list before, reused.
     previous: Vec<(Range<u64>, u8)>,
 }
+
+packed!(Reports { counts, previous });
 
 impl Reports {
     /// The newest `written` of `ranges` went into an ACK. Removes those that were reported often enough. What there was no
