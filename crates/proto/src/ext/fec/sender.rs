@@ -243,6 +243,11 @@ impl FecSender {
         self.sent.cover(now, id.first, id.count, patience);
     }
 
+    /// See [`SentSymbols::resend_later`].
+    pub(crate) fn resend_later(&mut self, symbol: SymbolId) -> bool {
+        self.sent.resend_later(symbol)
+    }
+
     /// What was held back, and is to be sent again now.
     pub(crate) fn take_released(&mut self) -> Vec<Protected> {
         self.sent.take_released()

@@ -68,7 +68,7 @@ impl SentSymbols {
         for symbol in self.symbols.range(self.places(first, count)) {
             match symbol.state {
                 State::InFlight => unknown += 1.0,
-                State::Held { .. } | State::Lost => lost += 1.0,
+                State::Held { .. } | State::GivenUp | State::Lost => lost += 1.0,
                 State::Recovered | State::Delivered => {}
             }
         }
@@ -79,11 +79,12 @@ impl SentSymbols {
 
     /// Gives up what is held back of these places and meets a condition.
     pub(super) fn release(&mut self, places: Range<usize>, is_over: impl Fn(&Symbol) -> bool) {
-        for symbol in self.symbols.range_mut(places) {
+        let ids = self.first + places.start as u64..;
+        for (id, symbol) in ids.zip(self.symbols.range_mut(places)) {
             if symbol.state.is_held() && is_over(symbol) {
-                symbol.state = State::Lost;
+                symbol.state = State::GivenUp;
                 self.held -= 1;
-                self.released.push((symbol.path, symbol.frames.clone()));
+                self.released.push((id, (symbol.path, symbol.frames.clone())));
             }
         }
     }
