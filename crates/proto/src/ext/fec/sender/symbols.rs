@@ -274,7 +274,8 @@ impl SentSymbols {
     /// The bytes of what is remembered, without those of long lists of tokens.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
-        self.symbols.capacity() * size_of::<Symbol>() + self.released.capacity() * size_of::<(u64, Protected)>()
+        self.symbols.capacity() * size_of::<Symbol>()
+            + self.released.capacity() * size_of::<(u64, Protected)>()
     }
 
     /// What was held back, and is to be sent again now.
