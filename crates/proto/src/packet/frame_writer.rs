@@ -207,6 +207,11 @@ impl<'a> FrameWriter<'a> {
         self.writer.len() == 0
     }
 
+    /// Whether data of streams was written.
+    pub(crate) fn has_stream_data(&self) -> bool {
+        self.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
+    }
+
     /// Whether one of the frames written elicits an acknowledgement.
     pub(crate) fn is_ack_eliciting(&self) -> bool {
         self.ack_eliciting

@@ -90,6 +90,8 @@ impl FecSender {
 
     /// Ends the source symbol of a packet, and keeps what was written.
     pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
+        // A packet without data, such as one with a repair symbol, leaves as little to send as there was.
+        self.idle &= !out.has_stream_data();
         let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
         let (id, open) = (self.sent.end(), self.open);
         self.repairs.push(id, bytes);
