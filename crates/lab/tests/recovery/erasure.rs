@@ -99,22 +99,33 @@ fn a_file_that_fills_the_first_window_has_a_repair_in_it() {
     assert!(with[46] < ms(210));
 }
 
-/// How long a download of so many bytes takes over 58 Mbit/s and 144 ms without losses, with CUBIC.
-fn time_without_losses(bytes: u64, fec: Option<FecConfig>) -> Duration {
-    let link = LinkConfig::with_rate(58_000_000, ms(72), ms(144));
+/// How long a download of so many bytes takes over a link that loses nothing but what its queue does, with CUBIC.
+fn time_over(link: LinkConfig, bytes: u64, fec: Option<FecConfig>) -> Duration {
     let congestion = CongestionControl::Cubic(CubicConfig::default());
     let config = TransportConfig { congestion, fec, ..TransportConfig::default() };
     download_of(1, link, config, bytes).finish(Duration::from_secs(60)).time
 }
 
 #[test]
+fn what_a_queue_drops_at_the_end_of_slow_start_takes_no_longer_with_erasure_correction() {
+    // Twenty packets and more are lost, the first of them half a round trip before the last ones.
+    for bytes in [240_000, 255_000, 270_000] {
+        let link = LinkConfig::with_rate(1_753_000, ms(209), ms(190));
+        let without = time_over(link.clone(), bytes, None);
+        let with = time_over(link, bytes, mode(FecMode::Tail, FecCode::ReedSolomon));
+        assert!(with < without.mul_f64(1.01), "{bytes} bytes: {with:?} with, {without:?} without");
+    }
+}
+
+#[test]
 fn the_end_of_a_file_leaves_where_it_fits_the_rest_of_the_window_though_no_full_packet_does() {
     // Twelve full packets, and one of half the size.
-    let one_round_trip = time_without_losses(14_600, None) + ms(20);
-    let time = time_without_losses(15_200, None);
+    let link = || LinkConfig::with_rate(58_000_000, ms(72), ms(144));
+    let one_round_trip = time_over(link(), 14_600, None) + ms(20);
+    let time = time_over(link(), 15_200, None);
     assert!(time < one_round_trip, "{time:?}");
     // Packets with source symbols are shorter, and leave as much of the window as they are.
-    let time = time_without_losses(15_000, mode(FecMode::Tail, FecCode::ReedSolomon));
+    let time = time_over(link(), 15_000, mode(FecMode::Tail, FecCode::ReedSolomon));
     assert!(time < one_round_trip, "{time:?} with erasure correction");
 }
 

@@ -171,6 +171,25 @@ fn repairs_that_have_arrived_count_as_well() {
     assert!(two_are_held(true) && !two_are_held(false));
 }
 
+#[test]
+fn repairs_over_a_longer_window_serve_what_is_lost_before_as_well() {
+    // Three over eight symbols, and one over the last four of these and two more.
+    let mut sent = covered(8, 3);
+    push(&mut sent, 2);
+    sent.cover(at(10), 4, 6, PATIENCE);
+    for id in [5, 6, 7] {
+        assert!(is_held(&mut sent, 20, id, 0.0));
+    }
+    assert_eq!(sent.lacks(7, 0.0, 0.0), 0, "all four are for these");
+    assert!(is_held(&mut sent, 20, 0, 0.0));
+    assert_eq!(sent.lacks(7, 0.0, 0.0), 0, "four for four");
+    assert!(!is_held(&mut sent, 20, 1, 0.0));
+    assert_eq!(sent.lacks(7, 0.0, 0.0), 1, "one for three, or four for five");
+    // What is lost before serves for nothing that the others cover alone.
+    [5, 6].map(|id| sent.deliver(id..=id));
+    assert_eq!(sent.lacks(7, 0.0, 0.0), 0);
+}
+
 /// Three of eight symbols with two repair symbols are lost where nothing else is to be sent.
 fn lacking() -> SentSymbols {
     let mut sent = covered(8, 2);
