@@ -177,14 +177,16 @@ fn repairs_over_a_longer_window_serve_what_is_lost_before_as_well() {
     let mut sent = covered(8, 3);
     push(&mut sent, 2);
     sent.cover(at(10), 4, 6, PATIENCE);
-    for id in [5, 6, 7] {
-        assert!(is_held(&mut sent, 20, id, 0.0));
-    }
-    assert_eq!(sent.lacks(7, 0.0, 0.0), 0, "all four are for these");
-    assert!(is_held(&mut sent, 20, 0, 0.0));
-    assert_eq!(sent.lacks(7, 0.0, 0.0), 0, "four for four");
-    assert!(!is_held(&mut sent, 20, 1, 0.0));
-    assert_eq!(sent.lacks(7, 0.0, 0.0), 1, "one for three, or four for five");
+    let lacks_after = |sent: &mut SentSymbols, lost: &[u32]| {
+        let odds = Some(Odds { loss_rate: 0.0, may_complete: true });
+        for id in lost {
+            assert!(!sent.on_lost(at(20), SymbolId(*id), PATIENCE, odds).unwrap().0.resend);
+        }
+        sent.lacks(7, 0.0, 0.0)
+    };
+    assert_eq!(lacks_after(&mut sent, &[5, 6, 7]), 0, "all four serve for these");
+    assert_eq!(lacks_after(&mut sent, &[0]), 0, "four for four");
+    assert_eq!(lacks_after(&mut sent, &[1]), 1, "one for three, or four for five");
     // What is lost before serves for nothing that the others cover alone.
     [5, 6].map(|id| sent.deliver(id..=id));
     assert_eq!(sent.lacks(7, 0.0, 0.0), 0);
