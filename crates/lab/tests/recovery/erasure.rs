@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use fulmar_lab::{Close, Connecting, Lab, Workload};
+use fulmar_proto::congestion::{CongestionControl, CubicConfig};
 use fulmar_proto::{FecCode, FecConfig, FecDialects, FecMode, FecStats, Protection, TransportConfig};
 use fulmar_sim::{LinkConfig, Loss};
 
-use crate::run::{Download, Finished, download_of, ms};
+use crate::run::{Download, Finished, at, download_of, ms};
 
 /// Downloads of several sizes over a long path that loses some packets.
 fn downloads(fec: Option<FecConfig>, size: u64, count: u64) -> Vec<Finished> {
@@ -96,6 +97,58 @@ fn a_file_that_fills_the_first_window_has_a_repair_in_it() {
     println!("{:?} without, {:?} with", &without[40..], &with[40..]);
     assert!(without[46] > ms(300));
     assert!(with[46] < ms(210));
+}
+
+/// How long a download of so many bytes takes over a link that loses nothing but what its queue does, with CUBIC.
+fn time_over(link: LinkConfig, bytes: u64, fec: Option<FecConfig>) -> Duration {
+    let congestion = CongestionControl::Cubic(CubicConfig::default());
+    let config = TransportConfig { congestion, fec, ..TransportConfig::default() };
+    download_of(1, link, config, bytes).finish(Duration::from_secs(60)).time
+}
+
+#[test]
+fn what_a_queue_drops_at_the_end_of_slow_start_takes_no_longer_with_erasure_correction() {
+    // Twenty packets and more are lost, the first of them half a round trip before the last ones.
+    for bytes in [240_000, 255_000, 270_000] {
+        let link = LinkConfig::with_rate(1_753_000, ms(209), ms(190));
+        let without = time_over(link.clone(), bytes, None);
+        let with = time_over(link, bytes, mode(FecMode::Tail, FecCode::ReedSolomon));
+        assert!(with < without.mul_f64(1.01), "{bytes} bytes: {with:?} with, {without:?} without");
+    }
+}
+
+#[test]
+fn the_end_of_a_file_leaves_where_it_fits_the_rest_of_the_window_though_no_full_packet_does() {
+    // Twelve full packets, and one of half the size.
+    let link = || LinkConfig::with_rate(58_000_000, ms(72), ms(144));
+    let one_round_trip = time_over(link(), 14_600, None) + ms(20);
+    let time = time_over(link(), 15_200, None);
+    assert!(time < one_round_trip, "{time:?}");
+    // Packets with source symbols are shorter, and leave as much of the window as they are.
+    let time = time_over(link(), 15_000, mode(FecMode::Tail, FecCode::ReedSolomon));
+    assert!(time < one_round_trip, "{time:?} with erasure correction");
+}
+
+#[test]
+fn what_the_peer_reports_beside_the_acknowledgement_that_gave_it_up_is_not_sent_again() {
+    // The second of two repair symbols is acknowledged in the packet that reports what it has recovered, in front of the report.
+    let link = LinkConfig {
+        loss: Loss::Uniform { probability: 0.03 },
+        ..LinkConfig::with_rate(10_000_000, ms(100), ms(200))
+    };
+    let fec = mode(FecMode::Tail, FecCode::ReedSolomon);
+    let config = TransportConfig { fec, ..TransportConfig::default() };
+    let run = |seed| {
+        let mut download = download_of(seed, link.clone(), config.clone(), 200_000);
+        // The last report comes after the last byte.
+        download.run_until(at(5_000));
+        download.server().fec.expect("both ends have it")
+    };
+    let runs: Vec<FecStats> = (1..=100).map(run).collect();
+    let sum = |of: fn(&FecStats) -> u64| runs.iter().map(of).sum::<u64>();
+    let recovered = sum(|fec| fec.symbols_recovered);
+    let again = recovered - sum(|fec| fec.retransmissions_spared);
+    assert!(recovered > 200 && again * 100 < recovered, "{again} of {recovered} were sent again");
 }
 
 #[test]

@@ -305,6 +305,7 @@ impl Connection {
     /// A path, open or not yet, is gone from now on.
     pub(super) fn drop_path(&mut self, now: Instant, id: PathId, code: VarInt, by_peer: bool) {
         self.recovery(now).lose_all(id);
+        self.resend_released(now);
         let draining = self.probe_timeout_max() * DRAINING_PTOS;
         let path = self.paths.remove(id);
         if let Some(log) = self.log_mut().filter(|_| path.is_some()) {

@@ -35,6 +35,7 @@ impl Writers<'_> {
             chosen,
             datagram,
             backlog: self.streams.next_backlog(),
+            room: self.paths.datagram_room(),
             flight: self.paths.flight_to_come(),
         }
     }

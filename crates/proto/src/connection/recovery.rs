@@ -350,9 +350,10 @@ impl Recovery<'_> {
         if packet.repeated {
             return self.owners.lose_repeated(space, &packet.frames);
         }
+        let resend = loss.resend && !sender.resend_later(symbol);
         let (unprotected, protected) = packet.frames.split_at(loss.unprotected.min(packet.frames.len()));
         self.owners.deliver(space, unprotected, Fate::Lost);
-        let fate = if loss.resend { Fate::Lost } else { Fate::Held };
+        let fate = if resend { Fate::Lost } else { Fate::Held };
         self.owners.deliver(space, protected, fate);
     }
 

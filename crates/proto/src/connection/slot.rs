@@ -8,6 +8,7 @@ use super::transmit::Sender;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::datagram::Ecn;
+use crate::ext::FecSender;
 use crate::ids::SpaceId;
 use crate::path::{Path, Pending, Tuple};
 
@@ -147,11 +148,40 @@ impl Sender<'_> {
             let size = probe.ok_or(Blocked::NothingToSend)?;
             return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        self.congestion_allows(self.tuple().mtu())?;
+        let size = self.next_size();
+        self.congestion_allows(size)?;
         if probe.is_some() {
             self.tuple_mut().mtud.on_passed_over();
         }
         Ok(Slot::Packets(Allowance::Everything))
+    }
+
+    /// The size of the next datagram with data, as far as it is subject to congestion control: that of a full one, but where the window
+    /// has less room. There, the last packet may leave if it is that short: a transfer whose end fits the window need not wait a round
+    /// trip for room that it does not use. More than the end is not cut for that.
+    fn next_size(&self) -> u16 {
+        let left = self.tuple().congestion.window_left();
+        let mtu = self.tuple().mtu();
+        match u16::try_from(left) {
+            Ok(left) if left < mtu && self.rest_len().is_some_and(|rest| rest <= left.into()) => left,
+            _ => mtu,
+        }
+    }
+
+    /// How long a packet with all stream data that waits is at most, if that is what there is to send; what else may go with it, such as
+    /// flow control, is short, and takes another packet if it has to.
+    fn rest_len(&self) -> Option<u64> {
+        let data = self.parts.streams.rest_len()?;
+        let fec = self.parts.extensions.fec.as_ref().and_then(|fec| fec.sender.as_ref());
+        let path = self.parts.path();
+        if self.sends_handshake()
+            || self.parts.datagrams.wants_to_send()
+            || fec.is_some_and(|fec| fec.has_repairs_for(path.id))
+        {
+            return None;
+        }
+        let header = path.packet_overhead() + fec.map_or(0, FecSender::header_len_max);
+        Some(header as u64 + data)
     }
 
     /// Whether data may take this path; always where it is the only one.
@@ -214,7 +244,14 @@ impl Sender<'_> {
             // What is left of a small limit is for a retransmission.
             return limit.min(self.challenge_len() as usize);
         }
-        usize::from(mtu).min(limit)
+        let mtu = usize::from(mtu).min(limit);
+        match slot {
+            // Where the window has less room than that, the end of a transfer fits it (`next_size`).
+            Slot::Packets(Allowance::Everything) => {
+                mtu.min(usize::try_from(path.tuple.congestion.window_left()).unwrap_or(usize::MAX))
+            }
+            _ => mtu,
+        }
     }
 
     /// Packets that leave now do not make those late that left before.

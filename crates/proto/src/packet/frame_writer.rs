@@ -8,6 +8,9 @@ use fulmar_wire::{
 use super::{Protection, Protections, SentFrame, SentFrames, SymbolId};
 use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
 
+/// What goes before the data of a stream at most: the type, the stream, the offset, and the length of less than 16 KiB.
+pub(crate) const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
+
 /// Writes frames into the payload of one packet and records a token for each.
 ///
 /// Components get `&mut FrameWriter` and stop when what they have no longer fits. Whatever is written here
@@ -44,7 +47,8 @@ pub(crate) enum SymbolHeader {
 }
 
 impl SymbolHeader {
-    fn len(self) -> usize {
+    /// Its bytes.
+    pub(crate) fn len(self) -> usize {
         match self {
             Self::Sid(_) => FecSid::LEN,
             Self::Framed(id) => SourceSymbol::begin_len(id),
@@ -201,6 +205,11 @@ impl<'a> FrameWriter<'a> {
     /// Whether nothing was written yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.writer.len() == 0
+    }
+
+    /// Whether data of streams was written.
+    pub(crate) fn has_stream_data(&self) -> bool {
+        self.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
     }
 
     /// Whether one of the frames written elicits an acknowledgement.

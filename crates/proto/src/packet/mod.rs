@@ -9,7 +9,7 @@ mod protection;
 mod sent_packet;
 
 pub(crate) use acked_frames::AckedFrames;
-pub(crate) use frame_writer::{FrameWriter, Payload, SymbolHeader};
+pub(crate) use frame_writer::{FrameWriter, Payload, STREAM_HEADER_MAX, SymbolHeader};
 pub(crate) use packet_builder::{HeaderFields, OpenPacket, Sealer};
 pub use protection::Protection;
 pub(crate) use protection::Protections;

@@ -222,7 +222,11 @@ impl Path {
 
     /// The payload of the largest 1-RTT packet.
     pub(crate) fn datagram_room(&self) -> usize {
-        let overhead = 1 + self.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
-        usize::from(self.tuple.mtu()) - overhead
+        usize::from(self.tuple.mtu()) - self.packet_overhead()
+    }
+
+    /// The bytes of a 1-RTT packet beside its payload at most.
+    pub(crate) fn packet_overhead(&self) -> usize {
+        1 + self.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN
     }
 }

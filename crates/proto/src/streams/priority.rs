@@ -150,7 +150,6 @@ impl PriorityQueue {
     }
 
     /// The number of streams.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.line.len() + self.heap.len()
     }

@@ -6,7 +6,7 @@ use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, Stream
 
 use super::send::Acked;
 use super::{StreamEvent, Streams};
-use crate::packet::{FrameWriter, Protection, SentFrame};
+use crate::packet::{FrameWriter, Protection, STREAM_HEADER_MAX, SentFrame};
 
 const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 
@@ -61,6 +61,17 @@ impl Streams {
     pub(crate) fn next_backlog(&mut self) -> u64 {
         let next = self.fresh.first().and_then(|id| self.table.send_mut(id));
         next.map_or(0, |send| send.sendable().min(self.credit.available()))
+    }
+
+    /// How long the STREAM frames of all that waits are at most, if flow control holds nothing of it back and it is lost or new data, not
+    /// a copy; `None` if there is none.
+    pub(crate) fn rest_len(&self) -> Option<u64> {
+        if !self.has_data_to_send() || self.repeating || self.unsent > self.credit.available() {
+            return None;
+        }
+        // What was lost of a stream may be several ranges; then the end takes one packet more.
+        let frames = (self.fresh.len() + self.lost.len()) as u64;
+        Some(self.waiting() + frames * STREAM_HEADER_MAX)
     }
 
     /// Whether there is data to send again. It does not need flow control credit.

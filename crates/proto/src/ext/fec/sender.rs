@@ -57,7 +57,7 @@ pub(crate) struct FecSender {
     timer: Timer,
     /// The smoothed round-trip time, as it was told last.
     rtt: Duration,
-    /// Whether there was nothing else to send when it was last asked for repair symbols.
+    /// Whether there was nothing else to send when it was last asked for repair symbols, and no data has left since.
     idle: bool,
     stats: FecStats,
 }
@@ -136,7 +136,7 @@ impl FecSender {
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, path: &PathFigures) {
         self.rtt = path.smoothed_rtt;
-        self.idle = idle;
+        self.idle |= idle;
         if self.sent.holds_any() {
             self.complete(now);
         }
@@ -241,6 +241,11 @@ impl FecSender {
         self.stats.repair_bytes_sent += bytes as u64;
         let patience = self.patience();
         self.sent.cover(now, id.first, id.count, patience);
+    }
+
+    /// See [`SentSymbols::resend_later`].
+    pub(crate) fn resend_later(&mut self, symbol: SymbolId) -> bool {
+        self.sent.resend_later(symbol)
     }
 
     /// What was held back, and is to be sent again now.

@@ -25,7 +25,7 @@ pub(super) fn sender(mode: FecMode, code: FecCode) -> FecSender {
 
 /// The last data of a stream.
 pub(super) fn stream(chosen: Option<Protection>) -> Upcoming {
-    Upcoming { chosen, datagram: None, backlog: 0, flight: u64::MAX }
+    Upcoming { chosen, datagram: None, backlog: 0, room: 1_200, flight: u64::MAX }
 }
 
 /// Sends so many symbols.

@@ -15,7 +15,7 @@ fn sender(blocks: BlockCode) -> FecSender {
 fn send(sender: &mut FecSender, protected: &[u8]) -> Vec<u8> {
     let mut payload = [0; 1_200];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    sender.begin(Upcoming::default(), &mut out);
+    sender.begin(Upcoming { room: 1_200, ..Upcoming::default() }, &mut out);
     for frame in fulmar_wire::frames(protected, Dialect::SinglePath) {
         assert!(out.write(&frame.unwrap(), SentFrame::Ping));
     }

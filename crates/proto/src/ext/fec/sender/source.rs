@@ -1,19 +1,13 @@
 //! Which packets become source symbols: the writing of packets with protected data.
 
 use fulmar_base::Instant;
-use fulmar_wire::{FecSid, PathId, VarInt};
+use fulmar_wire::{FecSid, PathId, SourceSymbol, VarInt};
 
 use super::FecSender;
-use crate::packet::{FrameWriter, Protection, SymbolHeader, SymbolId};
-
-/// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
-pub(super) const NUMBER_GROWTH: usize = 3;
+use crate::packet::{FrameWriter, Protection, STREAM_HEADER_MAX, SymbolHeader, SymbolId};
 
 /// A packet that is longer than the longest symbol by more than this is not cut for it, but where what comes next fits the symbol.
 pub(super) const CUT_MAX: usize = 64;
-
-/// What goes before the data of a stream at most: the type, the stream, the offset, and the length of less than 16 KiB.
-pub(super) const STREAM_HEADER_MAX: u64 = 1 + 8 + 8 + 2;
 
 /// What comes next in a packet.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,11 +18,21 @@ pub(crate) struct Upcoming {
     pub(crate) datagram: Option<usize>,
     /// The bytes of streams that can follow without waiting for anybody but congestion control.
     pub(crate) backlog: u64,
+    /// The payload of a full packet whose number is as long as can be (RFC 9000 §17.1).
+    pub(crate) room: usize,
     /// The bytes that may leave before there is a verdict on it; all while the path's capacity is searched for.
     pub(crate) flight: u64,
 }
 
 impl FecSender {
+    /// The bytes before the protected frames of a packet at most.
+    pub(crate) fn header_len_max(&self) -> usize {
+        match self.repairs.blocks() {
+            None => FecSid::LEN,
+            Some(_) => SourceSymbol::begin_len(VarInt::MAX),
+        }
+    }
+
     /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
     /// any, unless it would cut the next datagram, or bulk data far shorter than the packet. A repair symbol over it has to fit a packet,
     /// too.
@@ -38,14 +42,16 @@ impl FecSender {
         if self.open == Protection::None || self.open == Protection::Tail && self.is_far_from_end(next, out) {
             return;
         }
-        // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
-        let kept = self.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
-        let Some(room) = out.space().checked_sub(kept) else { return };
         let id = self.sent.end();
         let header = match self.repairs.blocks() {
             None => SymbolHeader::Sid(FecSid { id: id as u16 }),
             Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
         };
+        // A repair symbol has a full packet to itself, however short this one is.
+        let kept = self.repairs.overhead() + fulmar_fec::LENGTH_BYTES;
+        let (whole, here) = (next.room.checked_sub(kept), out.space().checked_sub(header.len()));
+        let (Some(whole), Some(here)) = (whole, here) else { return };
+        let room = whole.min(here);
         let limit = room.min(self.symbol_max);
         let fits = match next.datagram {
             Some(datagram) => datagram <= limit,
@@ -84,6 +90,8 @@ impl FecSender {
 
     /// Ends the source symbol of a packet, and keeps what was written.
     pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
+        // A packet without data, such as one with a repair symbol, leaves as little to send as there was.
+        self.idle &= !out.has_stream_data();
         let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
         let (id, open) = (self.sent.end(), self.open);
         self.repairs.push(id, bytes);

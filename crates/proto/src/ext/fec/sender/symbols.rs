@@ -32,8 +32,9 @@ pub(super) struct SentSymbols {
     unresolved: usize,
     /// How many of them are held back.
     held: usize,
-    /// What was held back, and is to be sent again.
-    released: Vec<Protected>,
+    /// What is to be sent again when all is known that the packet says which is being processed, with the ids of its symbols: a
+    /// report may follow the acknowledgement that gave it up.
+    released: Vec<(u64, Protected)>,
     /// When the first of the symbols that are held back is to be given up.
     patience: Timer,
 }
@@ -67,6 +68,8 @@ pub(super) enum State {
         /// Until then at most.
         until: Instant,
     },
+    /// Its packet is lost, and its frames were to be handed back to their owners, but are still here.
+    GivenUp,
     /// Its packet is lost, and its frames were handed back to their owners.
     Lost,
     /// The peer has it, and nothing is known of its packet, which counts among the lost ones if it is lost.
@@ -78,6 +81,10 @@ pub(super) enum State {
 impl State {
     fn is_held(self) -> bool {
         matches!(self, Self::Held { .. })
+    }
+
+    fn is_lost(self) -> bool {
+        matches!(self, Self::Held { .. } | Self::GivenUp | Self::Lost)
     }
 }
 
@@ -176,11 +183,16 @@ impl SentSymbols {
     pub(super) fn deliver(&mut self, ids: RangeInclusive<u64>) -> Vec<(State, Protected)> {
         let places = self.places_between(*ids.start(), ids.end().saturating_add(1));
         let mut news = Vec::new();
-        for symbol in self.symbols.range_mut(places) {
+        let ids = self.first + places.start as u64..;
+        for (id, symbol) in ids.zip(self.symbols.range_mut(places)) {
             let was = symbol.state;
+            if was == State::GivenUp {
+                // Nothing of it has left again.
+                self.released.retain(|(released, _)| *released != id);
+            }
             symbol.state = match was {
                 State::InFlight | State::Recovered => State::Recovered,
-                State::Held { .. } | State::Lost | State::Delivered => State::Delivered,
+                State::Held { .. } | State::GivenUp | State::Lost | State::Delivered => State::Delivered,
             };
             if !matches!(was, State::Recovered | State::Delivered) {
                 news.push((was, (symbol.path, mem::take(&mut symbol.frames))));
@@ -195,7 +207,7 @@ impl SentSymbols {
     pub(super) fn on_spurious(&mut self, symbol: SymbolId) -> bool {
         let Some(place) = self.place_of(symbol) else { return false };
         let symbol = &mut self.symbols[place];
-        let was_lost = matches!(symbol.state, State::Held { .. } | State::Lost);
+        let was_lost = symbol.state.is_lost();
         self.held -= usize::from(symbol.state.is_held());
         if was_lost {
             symbol.state = State::Delivered;
@@ -211,7 +223,7 @@ impl SentSymbols {
     /// Whether one of these symbols is lost.
     pub(super) fn lacks_any(&self, first: u64, count: u16) -> bool {
         let mut symbols = self.symbols.range(self.places(first, count));
-        symbols.any(|symbol| matches!(symbol.state, State::Held { .. } | State::Lost))
+        symbols.any(|symbol| symbol.state.is_lost())
     }
 
     /// A repair symbol over these symbols leaves. What is held back of them waits for it as well, for as long as `patience`, but no
@@ -245,7 +257,7 @@ impl SentSymbols {
         let is_over = |symbol: &Symbol, first: u64| match symbol.state {
             State::Delivered => true,
             State::Lost => first < old,
-            State::InFlight | State::Held { .. } | State::Recovered => false,
+            State::InFlight | State::Held { .. } | State::GivenUp | State::Recovered => false,
         };
         while self.symbols.front().is_some_and(|symbol| is_over(symbol, self.first)) {
             self.symbols.pop_front();
@@ -262,12 +274,39 @@ impl SentSymbols {
     /// The bytes of what is remembered, without those of long lists of tokens.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
-        self.symbols.capacity() * size_of::<Symbol>() + self.released.capacity() * size_of::<Protected>()
+        self.symbols.capacity() * size_of::<Symbol>()
+            + self.released.capacity() * size_of::<(u64, Protected)>()
     }
 
     /// What was held back, and is to be sent again now.
     pub(super) fn take_released(&mut self) -> Vec<Protected> {
-        mem::take(&mut self.released)
+        if self.released.is_empty() {
+            return Vec::new();
+        }
+        let released = mem::take(&mut self.released);
+        let hand_back = |(id, protected): (u64, Protected)| {
+            // One that was forgotten has no place any more.
+            let place = id.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+            if let Some(symbol) = place.and_then(|place| self.symbols.get_mut(place)) {
+                symbol.state = State::Lost;
+            }
+            protected
+        };
+        released.into_iter().map(hand_back).collect()
+    }
+
+    /// What is to be sent again of a lost symbol waits for the end of the packet that is being processed, if a repair symbol over it
+    /// has left, so that a report may follow. Returns whether it does.
+    pub(super) fn resend_later(&mut self, symbol: SymbolId) -> bool {
+        let Some(place) = self.place_of(symbol) else { return false };
+        let id = self.first + place as u64;
+        let symbol = &mut self.symbols[place];
+        let waits = symbol.state == State::Lost && symbol.cover.1 > 0;
+        if waits {
+            symbol.state = State::GivenUp;
+            self.released.push((id, (symbol.path, symbol.frames.clone())));
+        }
+        waits
     }
 
     /// When something that is held back is to be given up, although nothing else happens.
@@ -314,9 +353,9 @@ impl SentSymbols {
             State::InFlight => self.unresolved -= 1,
             State::Held { .. } => {
                 self.held -= 1;
-                self.released.push((symbol.path, symbol.frames));
+                self.released.push((self.first - 1, (symbol.path, symbol.frames)));
             }
-            State::Lost | State::Recovered | State::Delivered => {}
+            State::GivenUp | State::Lost | State::Recovered | State::Delivered => {}
         }
     }
 }

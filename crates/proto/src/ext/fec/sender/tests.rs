@@ -5,7 +5,7 @@ use fulmar_wire::{Dialect, FecRecovered, FecWindow, Frame, VarInt, frames};
 
 use super::super::FecCode;
 use super::super::tests::{PATH, RTT, lose_one_of_five, repairs, send, sender, stream};
-use super::source::{CUT_MAX, NUMBER_GROWTH};
+use super::source::CUT_MAX;
 use super::*;
 
 const TAIL: FecMode = FecMode::Tail;
@@ -27,7 +27,7 @@ fn covered(sender: &mut FecSender) -> (u16, u16) {
 fn is_symbol(sender: &mut FecSender, room: usize, next: Upcoming) -> bool {
     let mut payload = vec![0; room];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    sender.begin(next, &mut out);
+    sender.begin(Upcoming { room, ..next }, &mut out);
     let written = out.write_untracked(&Frame::HandshakeDone);
     out.end_symbol().is_some() && written
 }
@@ -61,7 +61,7 @@ fn a_probe_repairs_nothing_where_the_first_in_flight_is_older_than_the_window() 
 #[test]
 fn a_datagram_that_a_symbol_has_no_room_for_is_not_protected() {
     let mut sender = sender(TAIL, FecCode::ReedSolomon);
-    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES;
     let datagram = |datagram| Upcoming { datagram: Some(datagram), ..stream(None) };
     assert!(is_symbol(&mut sender, 1_200, datagram(1_200 - kept)));
     assert!(!is_symbol(&mut sender, 1_200, datagram(1_200 - kept + 1)));
@@ -71,7 +71,7 @@ fn a_datagram_that_a_symbol_has_no_room_for_is_not_protected() {
 fn a_packet_far_longer_than_the_longest_symbol_is_not_cut_for_one() {
     let peer = FecParameters { symbol: VarInt::from_u32(1_000), ..FecConfig::default().parameters() };
     let mut sender = FecSender::new(&FecConfig { mode: TAIL, ..FecConfig::default() }, &peer).unwrap();
-    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES;
     let bulk = Upcoming { backlog: 10_000, ..stream(None) };
     assert!(is_symbol(&mut sender, 1_000 + CUT_MAX + kept, bulk));
     assert!(!is_symbol(&mut sender, 1_000 + CUT_MAX + kept + 1, bulk));

@@ -20,6 +20,30 @@ pub(in crate::ext::fec::sender) struct Odds {
     pub(in crate::ext::fec::sender) may_complete: bool,
 }
 
+/// What is known of the symbols of a window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Within {
+    lost: f64,
+    unknown: f64,
+}
+
+impl Within {
+    fn add(&mut self, state: State) {
+        match state {
+            State::InFlight => self.unknown += 1.0,
+            State::Held { .. } | State::GivenUp | State::Lost => self.lost += 1.0,
+            State::Recovered | State::Delivered => {}
+        }
+    }
+}
+
+impl Symbol {
+    /// The repair symbols over it that are in flight, and that have arrived.
+    fn repairs(&self) -> (u16, u16) {
+        (self.covered, self.arrived)
+    }
+}
+
 impl SentSymbols {
     /// Whether any symbol is held back.
     pub(in crate::ext::fec::sender) fn holds_any(&self) -> bool {
@@ -60,30 +84,45 @@ impl SentSymbols {
 
     /// How many repair symbols those over the symbol at this place, which is lost, lack for the losses that are to be expected among
     /// all that they cover, and so many standard deviations: none if it is recovered more likely than not.
+    ///
+    /// Repair symbols over a window serve for all that is lost in it, and those over longer ones for what is lost before it as well. So
+    /// they are counted by where they begin: from each beginning on, those that begin no earlier are to be enough for what is lost
+    /// there, and one beginning for which they are will do.
     pub(super) fn lacks(&self, place: usize, loss_rate: f64, deviations: f64) -> u16 {
-        let Symbol { covered, arrived, cover: (first, count), state, .. } = self.symbols[place];
-        let is_unknown = f64::from(u8::from(state == State::InFlight));
-        // The symbol itself is in flight still.
-        let (mut lost, mut unknown) = (is_unknown, f64::from(covered) - is_unknown);
-        for symbol in self.symbols.range(self.places(first, count)) {
-            match symbol.state {
-                State::InFlight => unknown += 1.0,
-                State::Held { .. } | State::Lost => lost += 1.0,
-                State::Recovered | State::Delivered => {}
+        let symbol = &self.symbols[place];
+        let end = self.places(symbol.cover.0, symbol.cover.1).end.max(place + 1);
+        let mut within = Within::default();
+        // Its loss is to be repaired, whether it is known already or not.
+        within.lost += 1.0;
+        self.symbols.range(place + 1..end).for_each(|behind| within.add(behind.state));
+        let mut least = u16::MAX;
+        for first in (0..=place).rev() {
+            if first < place {
+                within.add(self.symbols[first].state);
+            }
+            // Those over the symbol before begin earlier.
+            let before = first.checked_sub(1).map_or((0, 0), |before| self.symbols[before].repairs());
+            let (in_flight, arrived) = symbol.repairs();
+            let in_flight = f64::from(in_flight.saturating_sub(before.0));
+            let arrived = f64::from(arrived.saturating_sub(before.1));
+            let expected = (within.unknown + in_flight) * loss_rate;
+            let needed = within.lost + (expected + deviations * expected.sqrt()).round();
+            least = least.min((needed - in_flight - arrived).max(0.0) as u16);
+            if before == (0, 0) || least == 0 {
+                break;
             }
         }
-        let expected = unknown * loss_rate;
-        let needed = lost + (expected + deviations * expected.sqrt()).round();
-        (needed - f64::from(covered + arrived)).max(0.0) as u16
+        least
     }
 
     /// Gives up what is held back of these places and meets a condition.
     pub(super) fn release(&mut self, places: Range<usize>, is_over: impl Fn(&Symbol) -> bool) {
-        for symbol in self.symbols.range_mut(places) {
+        let ids = self.first + places.start as u64..;
+        for (id, symbol) in ids.zip(self.symbols.range_mut(places)) {
             if symbol.state.is_held() && is_over(symbol) {
-                symbol.state = State::Lost;
+                symbol.state = State::GivenUp;
                 self.held -= 1;
-                self.released.push((symbol.path, symbol.frames.clone()));
+                self.released.push((id, (symbol.path, symbol.frames.clone())));
             }
         }
     }

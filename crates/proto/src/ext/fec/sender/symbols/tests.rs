@@ -136,6 +136,31 @@ fn frames_are_held_back_until_the_last_repair_over_them_is_in_flight_no_more() {
 }
 
 #[test]
+fn what_is_given_up_is_not_sent_again_if_a_report_follows_before_it_leaves() {
+    let mut sent = covered(4, 1);
+    assert!(is_held(&mut sent, 1, 0, 0.0));
+    assert!(!is_held(&mut sent, 1, 1, 0.0), "one repair symbol is not enough for two");
+    assert!(sent.resend_later(SymbolId(1)) && !sent.resend_later(SymbolId(1)));
+    sent.uncover(0, 4, true);
+    let news = sent.deliver(0..=1);
+    assert!(news.len() == 2 && news.iter().all(|(was, _)| *was == State::GivenUp));
+    assert!(sent.take_released().is_empty() && !sent.holds_any());
+    // Without a report they leave, and one that comes later is about what has left again.
+    let mut sent = covered(4, 1);
+    assert!(is_held(&mut sent, 1, 0, 0.0) && !is_held(&mut sent, 1, 1, 0.0));
+    assert!(sent.resend_later(SymbolId(1)));
+    assert_eq!(sent.take_released().len(), 2);
+    assert!(sent.deliver(0..=1).iter().all(|(was, _)| *was == State::Lost));
+}
+
+#[test]
+fn what_no_repair_covers_waits_for_no_report() {
+    let mut sent = covered(4, 0);
+    assert!(!is_held(&mut sent, 1, 0, 0.0) && !sent.resend_later(SymbolId(0)));
+    assert!(sent.take_released().is_empty());
+}
+
+#[test]
 fn repairs_that_have_arrived_count_as_well() {
     let two_are_held = |has_arrived| {
         let mut sent = covered(8, 2);
@@ -144,6 +169,27 @@ fn repairs_that_have_arrived_count_as_well() {
         first && is_held(&mut sent, 1, 4, 0.0)
     };
     assert!(two_are_held(true) && !two_are_held(false));
+}
+
+#[test]
+fn repairs_over_a_longer_window_serve_what_is_lost_before_as_well() {
+    // Three over eight symbols, and one over the last four of these and two more.
+    let mut sent = covered(8, 3);
+    push(&mut sent, 2);
+    sent.cover(at(10), 4, 6, PATIENCE);
+    let lacks_after = |sent: &mut SentSymbols, lost: &[u32]| {
+        let odds = Some(Odds { loss_rate: 0.0, may_complete: true });
+        for id in lost {
+            assert!(!sent.on_lost(at(20), SymbolId(*id), PATIENCE, odds).unwrap().0.resend);
+        }
+        sent.lacks(7, 0.0, 0.0)
+    };
+    assert_eq!(lacks_after(&mut sent, &[5, 6, 7]), 0, "all four serve for these");
+    assert_eq!(lacks_after(&mut sent, &[0]), 0, "four for four");
+    assert_eq!(lacks_after(&mut sent, &[1]), 1, "one for three, or four for five");
+    // What is lost before serves for nothing that the others cover alone.
+    assert_eq!(sent.deliver(5..=6).len(), 2);
+    assert_eq!(sent.lacks(7, 0.0, 0.0), 0);
 }
 
 /// Three of eight symbols with two repair symbols are lost where nothing else is to be sent.

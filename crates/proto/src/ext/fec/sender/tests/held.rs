@@ -22,12 +22,25 @@ fn what_is_lost_waits_for_all_repairs_over_it() {
     assert_eq!(held(&[RTT / 8, RTT]), Some(Instant::ZERO + RTT + RTT * 9 / 8));
 }
 
-/// Four of eight symbols with three repair symbols are lost. Returns how many of them are sent again.
+/// A packet without data leaves, as one with a repair symbol.
+fn leave_without_data(sender: &mut FecSender) {
+    let mut payload = [0; 1_200];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    sender.begin(stream(None), &mut out);
+    out.write_untracked(&Frame::Ping);
+    sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
+    sender.schedule(Instant::ZERO, false, &PATH);
+}
+
+/// Four of eight symbols with three repair symbols are lost, and data has left meanwhile unless this end is `idle`. Returns how many of them are sent again.
 fn lose_four(sender: &mut FecSender, idle: bool) -> usize {
     send(sender, 8);
     sender.schedule(Instant::ZERO, true, &PATH);
     assert_eq!(repairs(sender), 3);
-    sender.schedule(Instant::ZERO, idle, &PATH);
+    match idle {
+        true => leave_without_data(sender),
+        false => send(sender, 1),
+    }
     let resent = (0..4).filter(|id| sender.on_lost(Instant::ZERO + RTT, SymbolId(*id)).resend).count();
     resent + sender.take_released().len()
 }
@@ -55,6 +68,7 @@ fn where_nothing_else_is_to_be_sent_repairs_take_the_place_of_copies() {
     assert_eq!(sender.take_released().len(), 4);
     // There was data before they were made.
     let mut sender = lost(true).0;
+    send(&mut sender, 1);
     sender.schedule(Instant::ZERO + RTT, false, &PATH);
     assert_eq!(sender.take_released().len(), 4);
     // A sum over all of them repairs one loss.
