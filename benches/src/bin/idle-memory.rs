@@ -11,9 +11,8 @@ fn main() {
     let setup = Setup::default().with_aead(AeadBackend::AwsLc);
     let mut pair = setup.connect();
     pair.rest();
-    let (mut client, mut server) = pair.into_connections();
-    client.rest();
-    server.rest();
+    let (client, server) = pair.into_connections();
+    let (client, server) = (client.rest(), server.rest());
     let inline = size_of_val(&client) as i64;
     let client = -measure(|| drop(client)).bytes_current;
     let server = -measure(|| drop(server)).bytes_current;

@@ -83,7 +83,7 @@ pub use config::{
 };
 pub use connection::{
     Connection, ConnectionStats, EarlyData, MigrateError, OpenPathError, PathError, PathInfo, PathStats,
-    TimerReason,
+    Resting, TimerReason,
 };
 pub use coupling::{CoupledPath, Coupling, CouplingFactory, CouplingKind, UnknownCoupling};
 pub use crypto::{

@@ -32,8 +32,8 @@ mod random_loss;
 mod rate_watch;
 mod recovery;
 mod reno_window;
+mod rested;
 mod saved_path;
-mod sleeper;
 mod slow_start;
 mod state;
 #[cfg(test)]
@@ -58,6 +58,7 @@ pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
 pub use self::new_reno::{NewReno, NewRenoConfig};
 pub use self::prague::{Prague, PragueConfig};
+pub use self::rested::Rested;
 pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
 pub(crate) use self::state::{CongestionState, PacketInFlight};
@@ -71,9 +72,11 @@ use crate::datagram::Ecn;
 /// never goes back. Calls must not depend on anything but their arguments and earlier calls: the lab
 /// replays them.
 pub trait Controller: Send + Debug {
-    /// Nothing is sent or received for a while: memory that nothing needs until then can be given back. What the controller says and
-    /// does must not depend on it.
-    fn rest(&mut self) {}
+    /// The controller in fewer bytes, if it has such a form, for a while in which nothing is sent or received. What is woken from it must
+    /// say and do the same as this one.
+    fn rest(&self) -> Option<Rested> {
+        None
+    }
 
     /// A packet left.
     fn on_sent(&mut self, now: Instant, sent: &Sent);

@@ -127,11 +127,6 @@ impl CongestionState {
         }
     }
 
-    /// Gives back the memory that nothing needs while nothing is sent or received.
-    pub(crate) fn rest(&mut self) {
-        self.controller.rest();
-    }
-
     /// Whether nothing is under way.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.resume.is_none() && self.acked.is_none() && self.lost.is_none()

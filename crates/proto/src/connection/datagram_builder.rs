@@ -132,6 +132,7 @@ impl Sender<'_> {
         match (plan.off_path, plan.slot) {
             (Some(index), _) => self.parts.write_off_path(now, index, &mut frames),
             (None, Slot::Packets(allowance)) => self.parts.write_frames(now, space, allowance, &mut frames),
+            (None, Slot::End(_)) => self.parts.write_frames(now, space, Allowance::Everything, &mut frames),
             // Only a confirmed handshake is followed by such probes: there is no other packet in the datagram.
             (None, Slot::MtuProbe(_)) => {
                 frames.write(&Frame::Ping, SentFrame::Ping);

@@ -94,6 +94,7 @@ pub use self::active_migration::MigrateError;
 pub(crate) use self::close_answers::CloseAnswers;
 pub use self::handshake::EarlyData;
 pub use self::multipath::{OpenPathError, PathError, PathInfo};
+pub use self::rest::Resting;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
 pub use self::stats::{ConnectionStats, PathStats};
 pub use self::timers::TimerReason;

@@ -81,7 +81,7 @@ impl Connection {
         let (waiting, repeats_on) = (self.waiting(), self.repeats_on());
         let (paths, Some(multipath)) = self.paths.with_multipath() else { return PathOrder::default() };
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
-        for (index, path) in paths.enumerate() {
+        for (index, path) in paths.iter_mut().enumerate() {
             if carries(&classes[index]) {
                 views.push(view(now, path, &classes[index], multipath));
             }

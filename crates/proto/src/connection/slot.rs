@@ -29,6 +29,8 @@ const ACK_ROOM: u64 = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     Packets(Allowance),
+    /// All that is left to send, in a datagram of so many bytes, as the window has no room for a full one.
+    End(u16),
     /// A probe for a larger datagram, of this size.
     MtuProbe(u16),
     /// A Handshake packet of padding, which tells a client that a flight was sent.
@@ -148,24 +150,26 @@ impl Sender<'_> {
             let size = probe.ok_or(Blocked::NothingToSend)?;
             return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        let size = self.next_size();
-        self.congestion_allows(size)?;
+        let mtu = self.tuple().mtu();
+        let slot = match self.congestion_allows(mtu) {
+            Ok(()) => Slot::Packets(Allowance::Everything),
+            Err(Blocked::Window) => self.end_slot()?,
+            Err(blocked) => return Err(blocked),
+        };
         if probe.is_some() {
             self.tuple_mut().mtud.on_passed_over();
         }
-        Ok(Slot::Packets(Allowance::Everything))
+        Ok(slot)
     }
 
-    /// The size of the next datagram with data, as far as it is subject to congestion control: that of a full one, but where the window
-    /// has less room. There, the last packet may leave if it is that short: a transfer whose end fits the window need not wait a round
-    /// trip for room that it does not use. More than the end is not cut for that.
-    fn next_size(&self) -> u16 {
-        let left = self.tuple().congestion.window_left();
-        let mtu = self.tuple().mtu();
-        match u16::try_from(left) {
-            Ok(left) if left < mtu && self.rest_len().is_some_and(|rest| rest <= left.into()) => left,
-            _ => mtu,
+    /// Where the window has no room for a full datagram, the last one may leave if it fits: a transfer whose end fits the window need not
+    /// wait a round trip for room that it does not use. More than the end is not cut for that.
+    fn end_slot(&mut self) -> Result<Slot, Blocked> {
+        let left = u16::try_from(self.tuple().congestion.window_left()).unwrap_or(u16::MAX);
+        if self.rest_len().is_none_or(|rest| rest > left.into()) {
+            return Err(Blocked::Window);
         }
+        self.congestion_allows(left).map(|()| Slot::End(left))
     }
 
     /// How long a packet with all stream data that waits is at most, if that is what there is to send; what else may go with it, such as
@@ -244,14 +248,11 @@ impl Sender<'_> {
             // What is left of a small limit is for a retransmission.
             return limit.min(self.challenge_len() as usize);
         }
-        let mtu = usize::from(mtu).min(limit);
-        match slot {
-            // Where the window has less room than that, the end of a transfer fits it (`next_size`).
-            Slot::Packets(Allowance::Everything) => {
-                mtu.min(usize::try_from(path.tuple.congestion.window_left()).unwrap_or(usize::MAX))
-            }
+        let size = match slot {
+            Slot::End(left) => mtu.min(left),
             _ => mtu,
-        }
+        };
+        usize::from(size).min(limit)
     }
 
     /// Packets that leave now do not make those late that left before.

@@ -139,9 +139,8 @@ impl Connection {
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it. Where a path has
         // fallen silent while another one works, nothing is heard of what asks there.
         let one_works = self.paths.iter().any(works);
-        let may_answer = |path: &Path| works(path) || !one_works;
-        let asks = |path: &Path| may_answer(path) && path.tuple.congestion.bytes_in_flight() > 0;
-        let asked = self.paths.iter().any(asks);
+        let mut that_may_answer = self.paths.iter().filter(|path| works(path) || !one_works);
+        let asked = that_may_answer.any(|path| path.tuple.congestion.bytes_in_flight() > 0);
         if self.liveness.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.ping_all();
         }

@@ -16,12 +16,12 @@ mod left_paths;
 mod local_cids;
 mod mtud;
 mod multipath;
+mod packed;
 mod paths;
 mod pending;
 mod probe_timer;
 mod remote_cids;
 mod responses;
-mod sleeping;
 mod spin;
 mod tuple;
 mod tuples;
@@ -38,6 +38,7 @@ pub(crate) use amplification::AntiAmplification;
 pub(crate) use left_paths::LeftPaths;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use multipath::{Draining, Multipath, MultipathSetup, NoPath, PathCids, initial_max};
+pub(crate) use packed::PackedPath;
 pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;
@@ -205,7 +206,6 @@ impl Path {
         self.off_path.shrink_to_fit();
         self.rng.rest();
         self.tuple.responses.rest();
-        self.tuple.congestion.rest();
     }
 
     /// Whether nothing is under way and there is nothing but the tuple in use, so that the path can be packed.

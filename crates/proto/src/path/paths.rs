@@ -2,14 +2,14 @@
 
 mod frames;
 
+use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_wire::{ConnectionId, Dialect, PacketKind, PathId};
 use smallvec::SmallVec;
 
-use super::sleeping::Sleeping;
-use super::{LocalCids, Multipath, Path, Pending, RemoteCids};
+use super::{LocalCids, Multipath, PackedPath, Path, Pending, RemoteCids};
 use crate::space::NumberSpace;
 
 /// The bit of the first byte that only long headers have (RFC 8999 §5.1).
@@ -25,7 +25,7 @@ const REPAIR_RTTS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Paths {
     /// Never empty, in the order of their IDs.
-    list: SmallVec<[Sleeping; 1]>,
+    list: Vec<Path>,
     /// The extension, where both ends have it.
     pub(crate) multipath: Option<Box<Multipath>>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Paths {
 impl Paths {
     /// Begins with the path of the handshake.
     pub(crate) fn new(first: Path) -> Self {
-        Self { list: SmallVec::from([first.into()]), multipath: None }
+        Self { list: vec![first], multipath: None }
     }
 
     /// The handshake is complete: frames of 1-RTT packets name their path from now on, if both ends have the extension
@@ -56,9 +56,17 @@ impl Paths {
         self.multipath.as_deref_mut().filter(|multipath| multipath.dialect == Dialect::Multipath)
     }
 
-    /// Gives back the memory that nothing needs while nothing is sent or received.
-    pub(crate) fn rest(&mut self) {
-        self.list.iter_mut().for_each(Sleeping::fall_asleep);
+    /// Gives back the memory that nothing needs while nothing is sent or received. Returns the paths in a few bytes, if nothing is under
+    /// way on any of them: none are left here then.
+    pub(crate) fn pack(&mut self) -> Option<Box<[PackedPath]>> {
+        self.list.iter_mut().for_each(Path::rest);
+        let packs = self.list.iter().all(Path::is_at_rest);
+        packs.then(|| mem::take(&mut self.list).into_iter().map(PackedPath::of).collect())
+    }
+
+    /// Takes the paths back that were packed.
+    pub(crate) fn unpack(&mut self, packed: Box<[PackedPath]>) {
+        self.list = packed.into_iter().map(PackedPath::unpack).collect();
     }
 
     /// Whether there is one path.
@@ -70,13 +78,13 @@ impl Paths {
     /// Adds a path that was opened.
     pub(crate) fn add(&mut self, path: Path) {
         let at = self.list.partition_point(|other| other.id < path.id);
-        self.list.insert(at, path.into());
+        self.list.insert(at, path);
     }
 
     /// Takes out a path, unless it is the only one.
     pub(crate) fn remove(&mut self, id: PathId) -> Option<Path> {
         let index = self.index_of(id).filter(|_| !self.is_single())?;
-        Some(self.list.remove(index).into_path())
+        Some(self.list.remove(index))
     }
 
     /// The connection IDs of this end for a path, whether it is open or not.
@@ -126,16 +134,16 @@ impl Paths {
     #[inline]
     pub(crate) fn get(&self, id: PathId) -> Option<&Path> {
         match &*self.list {
-            [only] => (only.id == id).then_some(&**only),
-            paths => paths.iter().find(|path| path.id == id).map(|path| &**path),
+            [only] => (only.id == id).then_some(only),
+            paths => paths.iter().find(|path| path.id == id),
         }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
         match &mut *self.list {
-            [only] => (only.id == id).then_some(&mut **only),
-            paths => paths.iter_mut().find(|path| path.id == id).map(|path| &mut **path),
+            [only] => (only.id == id).then_some(only),
+            paths => paths.iter_mut().find(|path| path.id == id),
         }
     }
 
@@ -176,7 +184,7 @@ impl Paths {
             [only] => only.datagram_room(),
             paths => {
                 let proven = paths.iter().filter(|path| path.tuple.validated);
-                proven.map(|path| path.datagram_room()).min().unwrap_or_else(|| self.list[0].datagram_room())
+                proven.map(Path::datagram_room).min().unwrap_or_else(|| self.list[0].datagram_room())
             }
         }
     }
@@ -188,7 +196,7 @@ impl Paths {
 
     /// The path for what is said once: one that works, or at least one that has proven itself, if there is any.
     pub(crate) fn most_reliable(&self) -> &Path {
-        let rank = |path: &&Sleeping| (!path.tuple.validated, path.pto.backoff.count() > 0, path.id);
+        let rank = |path: &&Path| (!path.tuple.validated, path.pto.backoff.count() > 0, path.id);
         self.list.iter().min_by_key(rank).unwrap_or(&self.list[0])
     }
 
@@ -237,18 +245,18 @@ impl Paths {
     }
 
     #[inline]
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Path> + ExactSizeIterator + Clone {
-        self.list.iter().map(|path| &**path)
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Path> {
+        self.list.iter()
     }
 
     #[inline]
-    pub(crate) fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> + ExactSizeIterator {
-        self.list.iter_mut().map(|path| &mut **path)
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Path> {
+        self.list.iter_mut()
     }
 
     /// The paths, and the extension beside them.
-    pub(crate) fn with_multipath(&mut self) -> (impl Iterator<Item = &mut Path>, Option<&Multipath>) {
-        (self.list.iter_mut().map(|path| &mut **path), self.multipath.as_deref())
+    pub(crate) fn with_multipath(&mut self) -> (&mut [Path], Option<&Multipath>) {
+        (&mut self.list, self.multipath.as_deref())
     }
 
     /// How the frames of a kind of packet are written.
@@ -278,7 +286,7 @@ impl Paths {
     pub(crate) fn for_repairs(&self, index: usize, len: usize) -> PathId {
         let this = &self.list[index];
         let rtt_max = this.tuple.rtt.smoothed() * REPAIR_RTTS;
-        let suits = |path: &&Sleeping| {
+        let suits = |path: &&Path| {
             let tuple = &path.tuple;
             path.id != this.id
                 && tuple.validated
@@ -312,7 +320,7 @@ fn is_long(datagram: &[u8]) -> bool {
 }
 
 /// See [`Paths::flight`].
-fn flight_of(paths: &[Sleeping], longest: Duration) -> u64 {
+fn flight_of(paths: &[Path], longest: Duration) -> u64 {
     let windows = paths.iter().map(|path| {
         let rtt = path.tuple.rtt.smoothed().min(longest).as_micros().max(1);
         let window = u128::from(path.tuple.congestion.window_ahead());

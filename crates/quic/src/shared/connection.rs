@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
+use super::proto::Proto;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use super::{Patience, Readers, ReadyQueue, WorkerShared};
 use crate::clock;
@@ -46,7 +47,7 @@ pub(crate) struct Inner {
 
 /// The part that needs the lock.
 pub(crate) struct State {
-    pub(crate) proto: fulmar_proto::Connection,
+    pub(crate) proto: Proto,
     /// Who waits for which stream.
     pub(crate) streams: StreamSlots,
     /// Who waits to open or to accept streams.
@@ -155,7 +156,7 @@ impl Inner {
     ) -> Self {
         let life = Life::begin(id, &proto);
         let state = State {
-            proto,
+            proto: Proto::Awake(proto),
             streams: StreamSlots::default(),
             queues: StreamQueues::default(),
             drop_codes: DropCodes::default(),
@@ -224,7 +225,9 @@ impl Inner {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        let mut state = lock(&self.state);
+        state.proto.wake();
+        state
     }
 
     /// Leaves what may still come to the core's endpoint, if the connection is over: its memory is for others then. One that this end

@@ -10,6 +10,7 @@ mod endpoint;
 mod known_paths;
 mod life;
 mod paths;
+mod proto;
 mod readers;
 mod ready;
 mod replies;

@@ -33,6 +33,7 @@ impl Worker {
             logging.collect(proto, application, connection.id(), *is_drained, error.as_ref())
         });
         let is_gone = state.is_drained;
+        let was_dialled = state.proto.side() == Side::Client;
         if is_gone {
             connection.life.forgotten(&state.proto);
             connection.notify(|changed| &changed.closed);
@@ -47,11 +48,9 @@ impl Worker {
                 self.queue.push_back(connection.clone());
             }
             if rests {
-                // Whoever asks it for something wakes it.
                 state.proto.rest();
             }
         }
-        let was_dialled = state.proto.side() == Side::Client;
         drop(state);
         if is_gone && was_dialled {
             lock(&self.shared.common.attempts).remove(connection.id());

@@ -66,10 +66,9 @@ use self::startup::Startup;
 use super::delay::DelayWatch;
 use super::full_pipe::FullPipe;
 use super::recovery::Recovery;
-use super::sleeper::Sleeper;
 use super::units::packet_time;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Rested, ResumeStep, Sent,
     SpuriousLoss, initial_window, minimum_window,
 };
 
@@ -85,7 +84,7 @@ pub struct BbrConfig {
 
 impl ControllerFactory for BbrConfig {
     fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
-        Box::new(Sleeper::new(Bbr::new(self, now, max_datagram_size)))
+        Box::new(Bbr::new(self, now, max_datagram_size))
     }
 }
 
@@ -328,6 +327,10 @@ impl Bbr {
 }
 
 impl Controller for Bbr {
+    fn rest(&self) -> Option<Rested> {
+        Some(Rested::of(self))
+    }
+
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
         if sent.bytes_in_flight == sent.bytes && sent.app_limited {
             self.restart_from_idle(now);

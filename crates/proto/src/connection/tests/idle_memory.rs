@@ -2,6 +2,7 @@
 //!
 //! What the libraries hold of the keys of 1-RTT packets is given back by then, and made again with the next packet.
 
+use crate::connection::Resting;
 use std::time::Duration;
 
 use fulmar_wire::Side;
@@ -45,7 +46,6 @@ fn idle() -> Pair {
     pair.transfer(Side::Client, 5_000, Duration::from_secs(1));
     pair.transfer(Side::Server, 5_000, Duration::from_secs(1));
     pair.run_for(Duration::from_secs(20));
-    pair.server.conn().rest();
     pair
 }
 
@@ -53,6 +53,7 @@ fn idle() -> Pair {
 fn an_idle_connection_of_a_server_holds_little() {
     // What the connection shares with others stays with the pair.
     let mut pair = idle();
+    let Resting { connection, paths: packed } = pair.server.connection.take().unwrap().1.rest();
     let Connection {
         side: _,
         unsent: _,
@@ -69,7 +70,7 @@ fn an_idle_connection_of_a_server_holds_little() {
         liveness,
         outbox,
         telemetry,
-    } = pair.server.connection.take().unwrap().1;
+    } = connection;
     let HandshakeState { tls, keys, spaces, versions, remembered, undecryptable, .. } = handshake;
     let found = [
         held((config, sessions)),
@@ -81,7 +82,7 @@ fn an_idle_connection_of_a_server_holds_little() {
         held(versions),
         held(remembered),
         held(undecryptable),
-        held(paths),
+        held((paths, packed)),
         held(streams),
         held(datagrams),
         held(extensions),
@@ -97,7 +98,7 @@ fn an_idle_connection_of_a_server_holds_little() {
         list += &format!("{owner}: {size} of {size_max} bytes, and {heap} of {heap_max} beyond\n");
     }
     let beyond: i64 = found.iter().map(|(_, heap)| heap).sum();
-    let total = size_of::<Connection>() + usize::try_from(beyond).unwrap();
+    let total = size_of::<Resting>() + usize::try_from(beyond).unwrap();
     assert!(!is_more && total <= TOTAL_MAX, "{list}in all {total} of {TOTAL_MAX} bytes");
 }
 
@@ -111,12 +112,19 @@ fn a_connection_that_was_busy_holds_as_little_afterwards() {
         pair.server.conn().ping();
         pair.run_for(Duration::from_secs(3));
     }
-    pair.server.conn().rest();
-    let connection = pair.server.connection.take().unwrap().1;
-    let (size, beyond) = held(connection);
+    let resting = pair.server.connection.take().unwrap().1.rest();
+    let (size, beyond) = held(resting);
     let total = size + usize::try_from(beyond).unwrap();
     // What is packed takes more bytes where there are larger numbers in it.
     assert!(total <= TOTAL_MAX + 256, "{total} bytes");
+}
+
+/// Both ends rest, and wake.
+fn rest(pair: &mut Pair) {
+    for node in [&mut pair.client, &mut pair.server] {
+        let (handle, connection) = node.connection.take().unwrap();
+        node.connection = Some((handle, connection.rest().wake()));
+    }
 }
 
 #[test]
@@ -133,8 +141,7 @@ fn a_connection_may_rest_at_any_time() {
             pair.client.conn().update_keys();
         }
         for step in 0..3 {
-            pair.client.conn().rest();
-            pair.server.conn().rest();
+            rest(&mut pair);
             pair.run_for(Duration::from_millis(7 * step * (round % 5)));
         }
     }
@@ -152,8 +159,7 @@ fn what_is_sent_does_not_depend_on_rest() {
             for _ in 0..30 {
                 pair.run_for(Duration::from_millis(11));
                 if rests {
-                    pair.client.conn().rest();
-                    pair.server.conn().rest();
+                    rest(&mut pair);
                 }
             }
             pair.server.conn().ping();

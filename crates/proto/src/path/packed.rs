@@ -1,0 +1,48 @@
+//! A path in a few bytes, while its connection rests.
+
+use std::sync::Arc;
+
+use super::{LocalCids, Path, Tuple};
+use crate::config::EndpointConfig;
+use crate::congestion::{CongestionState, Controller, Rested};
+
+/// A path that is packed, and will be what it was.
+pub(crate) struct PackedPath {
+    bytes: Box<[u8]>,
+    config: Arc<EndpointConfig>,
+    controller: PackedController,
+}
+
+enum PackedController {
+    /// It knows no smaller form.
+    Whole(Box<dyn Controller>),
+    Rested(Rested),
+}
+
+impl PackedPath {
+    pub(super) fn of(path: Path) -> Self {
+        let mut bytes = Vec::new();
+        let (cids, tuple) = path.pack(&mut bytes);
+        let (config,) = cids.pack(&mut bytes);
+        let (congestion,) = tuple.pack(&mut bytes);
+        let (controller,) = congestion.pack(&mut bytes);
+        let controller = match controller.rest() {
+            Some(rested) => PackedController::Rested(rested),
+            None => PackedController::Whole(controller),
+        };
+        Self { bytes: bytes.into(), config, controller }
+    }
+
+    pub(super) fn unpack(self) -> Path {
+        let Self { bytes, config, controller } = self;
+        let controller = match controller {
+            PackedController::Whole(controller) => controller,
+            PackedController::Rested(rested) => rested.wake(),
+        };
+        Path::unpack(&mut &bytes[..], |input| {
+            let cids = LocalCids::unpack(input, |_| (config,));
+            let tuple = Tuple::unpack(input, |input| (CongestionState::unpack(input, |_| (controller,)),));
+            (cids, tuple)
+        })
+    }
+}
