@@ -101,7 +101,6 @@ pub(crate) struct Path {
 
 packed_around!(Path {
     id,
-    space,
     remote_cids,
     window_max,
     fallback,
@@ -118,7 +117,7 @@ packed_around!(Path {
     preferred,
     rng,
     last_id,
-} empty { off_path, given_up } around { local_cids: LocalCids, tuple: Tuple });
+} empty { off_path, given_up } around { space: NumberSpace, local_cids: LocalCids, tuple: Tuple });
 
 /// What a connection gives to its first path.
 pub(crate) struct PathSetup {

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, RingMap};
 
-use self::remembered::Remembered;
+pub(crate) use self::remembered::Remembered;
 use super::tx_numbers::TxNumbers;
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::log::LogEvent;
 use crate::memory::SharedMemory;
-use crate::packed::packed;
+use crate::packed::{packed, packed_around};
 use crate::packet::SentPacket;
 use crate::rtt::{GRANULARITY, Rtt};
 
@@ -78,13 +78,13 @@ pub(crate) struct LossDetector {
     run: Option<LostRun>,
 }
 
-packed!(LossDetector {
+packed_around!(LossDetector {
     packet_threshold,
     time_threshold,
     losses_since_spurious,
     deadline,
     run,
-} empty { remembered });
+} around { remembered: Remembered });
 
 /// Packets lost one after another, none between them acknowledged.
 #[derive(Debug, Clone, Copy)]
@@ -99,11 +99,6 @@ struct LostRun {
 packed!(LostRun { start, end, tuple });
 
 impl LossDetector {
-    /// Whether no lost packet is remembered.
-    pub(crate) fn remembers_nothing(&self) -> bool {
-        self.remembered.oldest().is_none()
-    }
-
     pub(crate) fn new() -> Self {
         Self {
             packet_threshold: MIN_PACKET_THRESHOLD,

@@ -20,7 +20,6 @@ mod tx_numbers;
 
 use std::time::Duration;
 
-use crate::packed::packed;
 use fulmar_base::{Instant, RingMap, Rng};
 use fulmar_wire::{Ack, Frame};
 
@@ -32,11 +31,12 @@ pub(crate) use self::pto::{PtoBackoff, probe_interval_max};
 
 use self::ack_manager::AckManager;
 use self::ecn_feedback::{AckedMarks, EcnMonitor};
-use self::loss::LossDetector;
+use self::loss::{LossDetector, Remembered};
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::ids::TupleId;
+use crate::packed::{packed, packed_around};
 use crate::packet::{AckedFrames, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -112,11 +112,10 @@ pub(crate) struct NumberSpace {
     ack_only_run: u32,
 }
 
-packed!(NumberSpace {
+packed_around!(NumberSpace {
     numbers,
     received,
     acks,
-    loss,
     ecn,
     outstanding,
     probes,
@@ -126,7 +125,30 @@ packed!(NumberSpace {
     largest_acked,
     last_ack_eliciting,
     ack_only_run,
-} empty { sent });
+} around { sent: RingMap<SentPacket>, loss: LossDetector });
+
+/// What is remembered of packets that were sent, beside a packed space: packets of ACKs alone, as they come last, and lost ones.
+#[derive(Debug, Default)]
+pub(crate) struct SentRecords {
+    sent: RingMap<SentPacket>,
+    remembered: Remembered,
+}
+
+impl SentRecords {
+    /// Appends the space, and returns what is remembered, if that is anything.
+    pub(crate) fn pack(space: NumberSpace, out: &mut Vec<u8>) -> Option<Box<Self>> {
+        let (sent, loss) = space.pack(out);
+        let (remembered,) = loss.pack(out);
+        let is_any = !sent.is_empty() || remembered.oldest().is_some();
+        is_any.then(|| Box::new(Self { sent, remembered }))
+    }
+
+    /// Takes the space from the front.
+    pub(crate) fn unpack(input: &mut &[u8], records: Option<Box<Self>>) -> NumberSpace {
+        let Self { sent, remembered } = records.map_or_else(Self::default, |records| *records);
+        NumberSpace::unpack(input, |input| (sent, LossDetector::unpack(input, |_| (remembered,))))
+    }
+}
 
 /// Counts over the records of sent packets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -228,9 +250,9 @@ impl NumberSpace {
         self.sent.drain()
     }
 
-    /// Whether nothing that was sent is kept.
+    /// Whether nothing is in flight.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.sent.is_empty() && self.loss.remembers_nothing()
+        self.sent.len() == self.outstanding.ack_only
     }
 
     /// Gives back the memory that nothing needs while the path rests.

@@ -19,7 +19,7 @@ pub(super) const PACKET_BYTES: u64 = size_of::<(u64, SentPacket)>() as u64;
 /// Peers decide what is lost, and for how long they say nothing more. So what is remembered counts in the memory that the connections
 /// of the endpoint have for sending, and where that is used up no more is remembered than what every connection may hold.
 #[derive(Debug, Default)]
-pub(super) struct Remembered {
+pub(crate) struct Remembered {
     packets: VecDeque<(u64, SentPacket)>,
     /// What they take; `None` before the first.
     reservation: Option<Reservation>,
@@ -74,7 +74,7 @@ impl Remembered {
         }
     }
 
-    pub(super) fn oldest(&self) -> Option<u64> {
+    pub(in crate::space) fn oldest(&self) -> Option<u64> {
         self.packets.front().map(|(number, _)| *number)
     }
 
