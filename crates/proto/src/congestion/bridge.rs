@@ -6,7 +6,7 @@
 //! shrinks again. So the two are told apart: the window of the controller sets the pace, and losses set the window; what the pace gives in a
 //! silence may be in flight beside it.
 //!
-//! The RFCs of NewReno and CUBIC have no such allowance. BBR has one of its own, which this follows (`bbr/aggregation.rs`).
+//! The specifications of NewReno, CUBIC and Prague have no such allowance. BBR has one of its own, which this follows (`bbr/aggregation.rs`).
 
 use std::time::Duration;
 
