@@ -51,12 +51,17 @@ impl KeyedIndex {
         Self { entries: HashTable::new(), key }
     }
 
-    /// The place of the thing with this key: of those that may have it, the one that `has` it.
-    pub fn find(&self, key: &impl Hash, has: impl Fn(usize) -> bool) -> Option<usize> {
+    /// What `look` finds of the thing with this key at its place: it is shown the places of those that may have it.
+    pub fn find<T>(&self, key: &impl Hash, look: impl Fn(usize) -> Option<T>) -> Option<T> {
         let hash = half_of(self.key.hash_one(key));
-        let found =
-            self.entries.find(whole_of(hash), |entry| entry.hash == hash && has(entry.place as usize));
-        found.map(|entry| entry.place as usize)
+        let mut found = None;
+        self.entries.find(whole_of(hash), |entry| {
+            if entry.hash == hash {
+                found = look(entry.place as usize);
+            }
+            found.is_some()
+        });
+        found
     }
 
     /// Notes that the thing at this place has got this key, which no other one has.
@@ -95,7 +100,9 @@ mod tests {
         for (place, keys) in things.iter().enumerate() {
             keys.iter().for_each(|key| index.insert(key, place));
         }
-        let find = |index: &KeyedIndex, key: u64| index.find(&key, |place| things[place].contains(&key));
+        let find = |index: &KeyedIndex, key: u64| {
+            index.find(&key, |place| things[place].contains(&key).then_some(place))
+        };
         for (place, keys) in things.iter().enumerate() {
             assert_eq!(keys.map(|key| find(&index, key)), [Some(place); 2]);
         }

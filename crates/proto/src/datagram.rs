@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::packed::packed;
 use bytes::BytesMut;
+
+use crate::packed::packed;
 
 /// Names a socket of this end, for those who have several: one for each network interface, say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

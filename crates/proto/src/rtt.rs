@@ -11,9 +11,9 @@ mod timer_style;
 
 use std::time::Duration;
 
-use crate::packed::packed;
 use fulmar_base::Instant;
 
+use crate::packed::packed;
 pub use timer_style::{TimerStyle, UnknownTimerStyle};
 
 /// The round-trip time that is assumed before the first sample: the first packet is repeated after 250 ms, which

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use crate::packed::packed;
 use fulmar_base::Instant;
+
+use crate::packed::packed;
 
 /// This many groups of samples must agree.
 const GROUPS: usize = 8;

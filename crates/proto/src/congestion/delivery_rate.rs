@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
-use crate::packed::packed;
 use fulmar_base::Instant;
+
+use crate::packed::packed;
 
 /// The state of delivery at the time a packet was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

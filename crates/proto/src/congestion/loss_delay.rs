@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
-use crate::packed::{Packed, packed};
 use fulmar_base::Instant;
+
+use crate::packed::packed;
 
 /// So many delays are compared, one in each sixteenth of a round trip: those of two round trips before a loss and of two after it, so
 /// that a delay which only grows, or only falls, shows nothing.
@@ -38,15 +39,7 @@ const FULL_RANK: u32 = ONE / 10 * 6;
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct LossDelay(Option<Box<Seen>>);
 
-impl Packed for LossDelay {
-    fn pack(&self, out: &mut Vec<u8>) {
-        self.0.pack(out);
-    }
-
-    fn unpack(input: &mut &[u8]) -> Self {
-        Self(Packed::unpack(input))
-    }
-}
+packed!(LossDelay);
 
 #[derive(Debug, Clone)]
 struct Seen {

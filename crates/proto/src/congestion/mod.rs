@@ -120,7 +120,8 @@ pub trait Controller: Send + Debug {
     /// The largest size of a datagram changed, in bytes of UDP payload.
     fn on_mtu(&mut self, max_datagram_size: u16);
 
-    /// The bytes that may be in flight.
+    /// The bytes that may be in flight; on a path that stops again and again some more, for a controller that begins without a
+    /// [pace](Self::pacing_rate) of its own (`bridge.rs`).
     fn window(&self) -> u64;
 
     /// The rate at which packets should leave, in bytes per second. With `None` the pacer derives it from

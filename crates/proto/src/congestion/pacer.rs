@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::packed::packed;
 use fulmar_base::Instant;
+
+use crate::packed::packed;
 
 /// The pacer's rate is that of a window per smoothed round trip, times 5/4: with the exact rate, a delayed
 /// timer would leave a part of the window unused (RFC 9002 §7.7).

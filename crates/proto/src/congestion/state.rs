@@ -48,7 +48,7 @@ pub(crate) struct CongestionState {
     last_acked: (Instant, DeliverySnapshot),
     /// By the last sample, in bytes per second.
     delivery_rate: u64,
-    /// What may be in flight beside the window, for controllers without a pace of their own.
+    /// What may be in flight beside the window, for controllers that begin without a pace of their own.
     bridge: Option<Box<Bridge>>,
 }
 

@@ -74,9 +74,7 @@ impl Registry {
                 {
                     return Some(found);
                 }
-                let connection = self.owner(dst)?;
-                let path = self.connections[connection.0].path_of(dst)?;
-                let found = Destination { connection, path };
+                let found = self.destination(dst)?;
                 self.recent = Some((*dst, found));
                 Some(found)
             }
@@ -121,17 +119,18 @@ impl Registry {
 
     /// Whether the connection ID stands for a connection.
     pub(super) fn knows(&self, cid: &ConnectionId) -> bool {
-        self.owner(cid).is_some()
+        self.destination(cid).is_some()
     }
 
-    /// The connection that the ID stands for.
-    fn owner(&self, cid: &ConnectionId) -> Option<ConnectionHandle> {
-        let has =
-            |place| self.connections.get(place).is_some_and(|it: &Registered| it.path_of(cid).is_some());
-        self.by_cid.find(cid, has).map(ConnectionHandle)
+    /// What the connection ID stands for.
+    fn destination(&self, cid: &ConnectionId) -> Option<Destination> {
+        self.by_cid.find(cid, |place| {
+            let path = self.connections.get(place)?.path_of(cid)?;
+            Some(Destination { connection: ConnectionHandle(place), path })
+        })
     }
 
-    /// The connection ID stands for `destination` from now on, unless it stands for another connection, which keeps it.
+    /// The connection ID stands for `destination` from now on, unless it stands for a connection already, which keeps it.
     pub(super) fn add_cid(&mut self, destination: Destination, cid: ConnectionId) {
         let Destination { connection, path } = destination;
         if cid.is_empty() || self.knows(&cid) {
@@ -145,9 +144,8 @@ impl Registry {
     }
 
     pub(super) fn remove_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if self.owner(&cid) == Some(handle)
-            && let Some(registered) = self.connections.get_mut(handle.0)
-        {
+        let registered = self.connections.get_mut(handle.0);
+        if let Some(registered) = registered.filter(|it| it.path_of(&cid).is_some()) {
             registered.cids.retain(|(known, _)| *known != cid);
             self.recent = None;
             self.by_cid.remove(&cid, handle.0);

@@ -9,8 +9,7 @@ use fulmar_wire::{ConnectionId, Frame, NewConnectionId, PathId, TransportErrorCo
 use crate::config::EndpointConfig;
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
-use crate::packed::packed_around;
-use crate::packed::{packed, packed_names};
+use crate::packed::{packed, packed_around, packed_names};
 use crate::packet::{FrameWriter, SentFrame};
 
 /// How many connection IDs a peer gets at a time, if it wants as many.

@@ -30,10 +30,10 @@ mod validation;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::packed::packed_around;
 use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
+use crate::packed::packed_around;
 pub(crate) use amplification::AntiAmplification;
 pub(crate) use left_paths::LeftPaths;
 pub(crate) use local_cids::LocalCids;

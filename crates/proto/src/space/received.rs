@@ -1,7 +1,8 @@
 //! Which packet numbers have been received.
 
-use crate::packed::packed;
 use fulmar_base::{Instant, RangeSet};
+
+use crate::packed::packed;
 
 /// The ranges of received packet numbers that are remembered to recognise duplicates. A network that
 /// loses packets makes one range for each gap; the oldest range is given up when there are more.

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use crate::packed::packed;
 use fulmar_base::Rng;
+
+use crate::packed::packed;
 
 /// The numbers skipped last that are remembered. A peer that acknowledges ahead is caught by the newest
 /// ones; an older one can do no harm any more.

@@ -224,6 +224,7 @@ impl Inner {
         self.id
     }
 
+    /// Takes the lock. A connection that rests is awake then, until it comes to rest again.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
         state.proto.wake();

@@ -50,7 +50,6 @@ mod trial;
 
 use std::time::Duration;
 
-use crate::packed::{packed, packed_names};
 use fulmar_base::Instant;
 
 pub(super) use self::aggregation::{Aggregation, AggregationInput, HELD_ROUND_TRIPS};
@@ -71,6 +70,7 @@ use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Rested, ResumeStep, Sent,
     SpuriousLoss, initial_window, minimum_window,
 };
+use crate::packed::{packed, packed_names};
 
 /// A path is much slower when it delivers less than this part of the bandwidth in a whole round.
 const SLOWER_DIVISOR: u64 = 2;

@@ -1,7 +1,8 @@
 //! The sizes of large packets that arrived, and when these left: what they prove, and what they do not.
 
-use crate::packed::packed;
 use fulmar_base::Instant;
+
+use crate::packed::packed;
 
 /// So many sizes are remembered. When full, the oldest makes room.
 const SIZES_MAX: usize = 4;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::packed::packed;
 use fulmar_base::RangeSet;
+
+use crate::packed::packed;
 
 /// A range that was written into so many ACKs is not written again: the chance that all of them were lost is
 /// small, and the room is better used for news.
